@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     for run in [choke, own] {
         let all: u64 = run.flows.iter().map(|flow| flow.delivered).sum();
-        let udp: u64 = run.flows.iter().filter(|flow| flow.group == "cbr").map(|flow| flow.delivered).sum();
+        let udp: u64 = run.flows.iter().filter(|flow| &*flow.group == "cbr").map(|flow| flow.delivered).sum();
         let share = 100.0 * udp as f64 / all as f64;
         println!("{}: the unresponsive flow has {share:.1} % of the link", run.queues[0].kind);
     }
