@@ -14,7 +14,7 @@ use crate::network::{Network, Passage, retry_at};
 use crate::observer::Observer;
 use crate::packet::Packet;
 use crate::plain::PlainLink;
-use crate::prefetch::{BATCH, MIN_FLOWS, ReadAhead};
+use crate::prefetch::{self, BATCH, ReadAhead};
 use crate::sack_table::SackTable;
 use crate::topology::Topology;
 
@@ -207,7 +207,7 @@ impl<O: Observer> Network<O> {
     /// Returns true if there are so many flows that the data of several packets are read together.
     #[inline(always)]
     const fn reads_ahead(&self) -> bool {
-        self.topology.flows >= MIN_FLOWS
+        prefetch::pays(self.topology.flows)
     }
 }
 

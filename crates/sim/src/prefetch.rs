@@ -17,10 +17,19 @@ use crate::target::Target;
 use crate::topology::Topology;
 
 /// The number of flows from which prefetching pays: fewer fit the caches.
-pub(crate) const MIN_FLOWS: usize = 20_000;
+const MIN_FLOWS: usize = 20_000;
+
+/// A browser loads the program for each visit, and so many flows are no use there.
+const READS_AHEAD: bool = !cfg!(target_family = "wasm");
 
 /// Packets in a batch: their data must fit the smallest cache.
 pub(crate) const BATCH: usize = 32;
+
+/// Returns true if prefetching pays with this many flows.
+#[inline(always)]
+pub(crate) const fn pays(flows: usize) -> bool {
+    READS_AHEAD && flows >= MIN_FLOWS
+}
 
 /// Packets that wait for their arrival.
 pub(crate) trait ReadAhead {
@@ -49,13 +58,13 @@ pub(crate) struct Prefetcher {
 impl Prefetcher {
     /// Returns a prefetcher for a scenario of `flows` flows; it does nothing if there are few.
     pub(crate) fn new(flows: usize) -> Self {
-        Self { enabled: flows >= MIN_FLOWS, arriving: Vec::with_capacity(BATCH), sacks: Vec::with_capacity(BATCH) }
+        Self { enabled: pays(flows), arriving: Vec::with_capacity(BATCH), sacks: Vec::with_capacity(BATCH) }
     }
 
     /// Returns true if there are so many flows that reading ahead pays.
     #[inline(always)]
     pub(crate) const fn is_enabled(&self) -> bool {
-        self.enabled
+        READS_AHEAD && self.enabled
     }
 
     /// Reads what the next packets of `waiting` will need, once those of the last batch have arrived.
@@ -66,7 +75,7 @@ impl Prefetcher {
         (topology, sacks): (&Topology, &SackTable),
         flows: &Numbered<Flow>,
     ) {
-        if self.enabled {
+        if self.is_enabled() {
             self.read(waiting, (topology, sacks), flows);
         }
     }
@@ -74,7 +83,7 @@ impl Prefetcher {
     /// Reads the flows of the next events, once those of the last batch have happened.
     #[inline(always)]
     pub(crate) fn advance_events(&self, events: &mut EventQueue, flows: &Numbered<Flow>) {
-        if self.enabled {
+        if self.is_enabled() {
             let mut read = 0;
             events.read_next(BATCH, &mut |target| {
                 read ^= match target {
