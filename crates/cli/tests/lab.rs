@@ -51,16 +51,21 @@ fn figure_3() -> String {
 /// DropTail, RED and CHOKe by the CHOKe paper's claim; FQ-CoDel by a fair share among 33, within a fifth; gCHOKe and xCHOKe below
 /// CHOKe.
 ///
-/// Under DropTail TCP has what finds a free place in a full queue, by the phases of its packets and the flood's (Floyd and Jacobson, "Traffic
-/// phase effects in packet-switched gateways", 1991). Three seconds are short for that: with four builds of the router and several seeds
-/// UDP had 86 to 100 % on Linux. So its share has a wider bound, and is not compared with the simulator's.
+/// Under DropTail the flood sends 19.3 Mbit/s. With exactly twice the link's rate each departure comes at the same phase of the flood, and Linux's
+/// timers, at multiples of 4 ms, are those of five packets: by seed and build TCP then lost 31 to 100 % of its packets, and UDP had 86 to 100 % of
+/// the link (Floyd and Jacobson, "Traffic phase effects in packet-switched gateways", 1991). At 19.3 and 20.7 Mbit/s UDP had 96 to 100 %.
 #[test]
 fn real_tcp_is_protected_as_the_papers_say() {
     let file = figure_3();
-    let short = ["--set", "duration=5s", "--set", "warmup=2s", "--against-sim"];
-    let args = [&[&*file, "--queue", "droptail,red,choke,gchoke,xchoke,fq-codel"][..], &short].concat();
-    let Some(outcomes) = outcomes(&args) else { return };
-    let kinds: Vec<_> = outcomes.iter().map(|outcome| (&outcome["engine"], &outcome["queues"][0]["kind"])).collect();
+    let run = |queues: &str, flood: &str, duration: &str, warmup: &str| {
+        outcomes(&[&file, "--queue", queues, "--set", flood, "--set", duration, "--set", warmup, "--against-sim"])
+    };
+    let Some(mut all) = run("droptail", "flows.cbr.rate=19.3mbit", "duration=8s", "warmup=4s") else { return };
+    all.extend(
+        run("red,choke,gchoke,xchoke,fq-codel", "flows.cbr.rate=20mbit", "duration=5s", "warmup=2s")
+            .expect("guests run"),
+    );
+    let kinds: Vec<_> = all.iter().map(|outcome| (&outcome["engine"], &outcome["queues"][0]["kind"])).collect();
     assert_eq!(
         kinds[..4],
         [
@@ -70,13 +75,13 @@ fn real_tcp_is_protected_as_the_papers_say() {
             (&"sim".into(), &"red".into()),
         ]
     );
-    let shares: Vec<f64> = outcomes.iter().map(flood).collect();
+    let shares: Vec<f64> = all.iter().map(flood).collect();
     eprintln!("UDP's share in percent, Linux and simulator by turns: {shares:.1?}");
-    for (linux, sim) in shares.iter().zip(&shares[1..]).step_by(2).skip(1) {
+    for (linux, sim) in shares.iter().zip(&shares[1..]).step_by(2) {
         assert!((linux - sim).abs() < 8.0, "{shares:?}");
     }
     let [droptail, red, choke, gchoke, xchoke, fq_codel] = [0, 2, 4, 6, 8, 10].map(|place| shares[place]);
-    assert!(droptail >= 80.0 && red >= 90.0, "{shares:?}");
+    assert!(droptail >= 90.0 && red >= 90.0, "{shares:?}");
     assert!(choke <= 30.0 && gchoke < choke && xchoke < choke, "{shares:?}");
     let fair = 100.0 / 33.0;
     assert!((0.8 * fair..=1.2 * fair).contains(&fq_codel), "{shares:?}");

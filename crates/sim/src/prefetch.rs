@@ -49,19 +49,16 @@ fn behind(topology: &Topology, next: u32, route: u32, flow: u32) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Prefetcher {
     enabled: bool,
-    /// The flow and the route of each packet, and true for an acknowledgement.
-    arriving: Vec<(u32, u32, bool)>,
-    /// The indices of their SACK blocks.
-    sacks: Vec<u32>,
+    arriving: Vec<Packet>,
 }
 
 impl Prefetcher {
     /// Returns a prefetcher for a scenario of `flows` flows; it does nothing if there are few.
     pub(crate) fn new(flows: usize) -> Self {
-        Self { enabled: pays(flows), arriving: Vec::with_capacity(BATCH), sacks: Vec::with_capacity(BATCH) }
+        Self { enabled: pays(flows), arriving: Vec::with_capacity(BATCH) }
     }
 
-    /// Returns true if there are so many flows that reading ahead pays.
+    /// Returns true if there are so many flows that reading ahead pays. The constant lets a compiler leave out what a browser does not need.
     #[inline(always)]
     pub(crate) const fn is_enabled(&self) -> bool {
         READS_AHEAD && self.enabled
@@ -106,19 +103,15 @@ impl Prefetcher {
         flows: &Numbered<Flow>,
     ) {
         self.arriving.clear();
-        self.sacks.clear();
-        waiting.read_next(BATCH, &mut |packet| {
-            self.arriving.push((packet.flow, packet.route, packet.flags.has(Flags::ACK)));
-            self.sacks.push(packet.sack);
-        });
+        waiting.read_next(BATCH, &mut |packet| self.arriving.push(*packet));
         if self.arriving.is_empty() {
             return;
         }
-        let mut read = self.sacks.iter().fold(0, |read, sack| read ^ sacks.prefetch(*sack));
-        for &(flow, route, ack) in &self.arriving {
-            read ^= match topology.table[route as usize].link(flow) {
-                None => flows.get(flow).map_or(0, |flow| flow.prefetch(ack)),
-                Some(next) => topology.links[next as usize].prefetch(flow) ^ behind(topology, next, route, flow),
+        let mut read = self.arriving.iter().fold(0, |read, packet| read ^ sacks.prefetch(packet.sack));
+        for Packet { flow, route, flags, .. } in &self.arriving {
+            read ^= match topology.table[*route as usize].link(*flow) {
+                None => flows.get(*flow).map_or(0, |of| of.prefetch(flags.has(Flags::ACK))),
+                Some(next) => topology.links[next as usize].prefetch(*flow) ^ behind(topology, next, *route, *flow),
             };
         }
         black_box(read ^ self.read_first_links(topology, flows));
@@ -126,10 +119,10 @@ impl Prefetcher {
 
     /// Reads the first links of the packets that the flows whose packets arrive will send in turn.
     fn read_first_links(&self, topology: &Topology, flows: &Numbered<Flow>) -> u64 {
-        self.arriving.iter().fold(0, |read, &(flow, route, ack)| {
-            let arrives = topology.table[route as usize].link(flow).is_none();
-            let Some(of) = flows.get(flow).filter(|_| arrives) else { return read };
-            let first = topology.table[of.route(ack) as usize].link(flow);
+        self.arriving.iter().fold(0, |read, Packet { flow, route, flags, .. }| {
+            let arrives = topology.table[*route as usize].link(*flow).is_none();
+            let Some(of) = flows.get(*flow).filter(|_| arrives) else { return read };
+            let first = topology.table[of.route(flags.has(Flags::ACK)) as usize].link(*flow);
             read ^ first.map_or(0, |link| topology.links[link as usize].carry)
         })
     }

@@ -421,6 +421,33 @@ mod tests {
             assert_eq!(waited.into_packets().collect::<Vec<_>>(), list);
         }
     }
+
+    /// Of packets in the calendar each is read once, eight at a time, and before it is taken; the days begin anew after the last one. Would catch
+    /// what costs time and changes no result: packets that are not read ahead, in their order, or are read again and again.
+    #[test]
+    fn each_packet_is_read_ahead_once() {
+        let mut random = Seed::new(2).stream("waited");
+        let (mut waited, mut read, mut taken) = (WaitedPackets::default(), Vec::new(), Vec::new());
+        for round in 0..3_u64 {
+            // The calendar has 262 microseconds, and each round is 100.
+            for seq in 0..100 {
+                // The first one is the earliest, so that the calendar reaches all.
+                let within = if seq == 0 { 0 } else { u64::from(random.below(100_000)) };
+                let at = Time::from_nanos(1_000_000 + 100_000 * round + within);
+                let (flags, sent, seq) = (Flags::default(), Time::ZERO, 100 * round as u32 + seq);
+                let packet = Packet { sent, at, flow: 1, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
+                waited.push(&packet, (at, 3));
+            }
+            while waited.len() > 0 {
+                waited.read_next(8, &mut |packet| read.push(packet.seq));
+                taken.extend(waited.take_first().map(|packet| packet.seq));
+                assert!(read.len() >= taken.len() && read.len() < taken.len() + 8);
+            }
+            assert_eq!(read, taken);
+            waited.read_next(8, &mut |_| panic!("there is none"));
+        }
+    }
+
     /// Two packets of a flow arrive on the same nanosecond, and the calendar reaches it only when the second one is sent. Would catch that the
     /// second one comes first.
     #[test]
