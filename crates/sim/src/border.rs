@@ -1,7 +1,9 @@
 //! Packets that go from one part of a divided run to another.
 
-use std::sync::Arc;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crossbeam_utils::CachePadded;
 use fairlane_qdisc::Time;
 
 use crate::division::Division;
@@ -17,19 +19,16 @@ pub(crate) struct Border {
     /// The number of this part.
     part: usize,
     /// What goes to each part.
-    pub(crate) outgoing: Vec<Mail>,
-    /// What has come from each part.
-    pub(crate) incoming: Vec<Mail>,
+    outgoing: Vec<Mail>,
+    /// What is being received.
+    received: Mail,
 }
 
 /// Packets from one part to another, in the order in which they were sent.
-///
-/// It has cache lines of its own, two since processors fetch lines in pairs: threads that write side by side to one line wait for each other.
 #[derive(Debug)]
-#[repr(align(128))]
 pub(crate) struct Mail {
     /// Each packet with its line, and true if it waited for its link.
-    pub(crate) packets: Vec<(u32, Packet, bool)>,
+    packets: Vec<(u32, Packet, bool)>,
     /// The options of those that have some.
     options: Vec<AckOptions>,
     /// The time of the first arrival.
@@ -42,10 +41,42 @@ impl Default for Mail {
     }
 }
 
+impl Mail {
+    /// Takes all of `more`, whose packets were sent later, and leaves it empty.
+    fn append(&mut self, more: &mut Self) {
+        self.packets.append(&mut more.packets);
+        self.options.append(&mut more.options);
+        self.first = self.first.min(mem::replace(&mut more.first, Time::MAX));
+    }
+}
+
+/// What has been sent from each part to each other one, and has not been received. It has cache lines of its own: threads that write side by side to one line
+/// wait for each other.
+#[derive(Debug)]
+pub(crate) struct Mailboxes {
+    parts: usize,
+    boxes: Vec<CachePadded<Mutex<Mail>>>,
+}
+
+impl Mailboxes {
+    pub(crate) fn new(parts: usize) -> Self {
+        Self { parts, boxes: std::iter::repeat_with(CachePadded::default).take(parts * parts).collect() }
+    }
+
+    fn open(&self, from: usize, to: usize) -> MutexGuard<'_, Mail> {
+        self.boxes[from * self.parts + to].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the time of the first arrival from part `from` at part `to`.
+    pub(crate) fn first(&self, from: usize, to: usize) -> Time {
+        self.open(from, to).first
+    }
+}
+
 impl Border {
     pub(crate) fn new(division: &Arc<Division>, part: usize) -> Self {
         let mail = || std::iter::repeat_with(Mail::default).take(division.parts()).collect();
-        Self { division: Arc::clone(division), part, outgoing: mail(), incoming: mail() }
+        Self { division: Arc::clone(division), part, outgoing: mail(), received: Mail::default() }
     }
 
     /// Schedules the arrival of a packet at `step` of its route, or passes it to the part where it arrives.
@@ -58,7 +89,7 @@ impl Border {
     ) {
         let to = self.division.part_of(step, packet.flow);
         if to == self.part {
-            return events.send(self.line_of(line, to), &packet, (packet.at, packet.route), waited);
+            return events.send(self.division.line_of(line, to), &packet, (packet.at, packet.route), waited);
         }
         let mail = &mut self.outgoing[to];
         mail.first = mail.first.min(packet.at);
@@ -68,27 +99,27 @@ impl Border {
         mail.packets.push((line, packet, waited));
     }
 
-    /// Schedules the arrivals of the packets that have come.
-    pub(crate) fn receive(&mut self, events: &mut Schedule, sacks: &mut SackTable) {
-        for from in 0..self.incoming.len() {
-            let Mail { packets, options, first } = &mut self.incoming[from];
-            *first = Time::MAX;
-            let (packets, mut options) = (std::mem::take(packets), std::mem::take(options).into_iter());
-            for (line, packet, waited) in &packets {
-                let mut packet = *packet;
-                if packet.sack != NO_SACK {
-                    packet.sack = sacks.keep(options.next().unwrap_or_default());
-                }
-                events.send(self.line_of(*line, from), &packet, (packet.at, packet.route), *waited);
-            }
-            // Keeps the memory.
-            self.incoming[from].packets = packets;
-            self.incoming[from].packets.clear();
+    /// Puts what this part has sent into the mailboxes.
+    pub(crate) fn post(&mut self, mailboxes: &Mailboxes) {
+        for (to, mail) in self.outgoing.iter_mut().enumerate().filter(|(_, mail)| !mail.packets.is_empty()) {
+            mailboxes.open(self.part, to).append(mail);
         }
     }
 
-    /// Returns the number of the delay line for packets from one part: those of several parts would not come in the order of time.
-    fn line_of(&self, line: u32, from: usize) -> u32 {
-        line * self.division.parts() as u32 + from as u32
+    /// Schedules the arrivals of the packets that have come.
+    pub(crate) fn receive(&mut self, mailboxes: &Mailboxes, events: &mut Schedule, sacks: &mut SackTable) {
+        let division = Arc::clone(&self.division);
+        for from in division.lookaheads.sources(self.part) {
+            mem::swap(&mut self.received, &mut *mailboxes.open(from, self.part));
+            let Mail { packets, options, first } = &mut self.received;
+            let mut options = options.drain(..);
+            for (line, mut packet, waited) in packets.drain(..) {
+                if packet.sack != NO_SACK {
+                    packet.sack = sacks.keep(options.next().unwrap_or_default());
+                }
+                events.send(division.line_of(line, from), &packet, (packet.at, packet.route), waited);
+            }
+            *first = Time::MAX;
+        }
     }
 }

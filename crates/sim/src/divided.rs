@@ -1,21 +1,22 @@
 //! One run on several threads.
 //!
 //! The network is [divided](crate::division) into parts that affect each other only by packets on links with a delay. So the parts may go on
-//! side by side for the least of these delays, the lookahead, before they exchange packets (Chandy and Misra, "Distributed simulation",
-//! IEEE Transactions on Software Engineering 5(5), 1979). Each part handles its events in the order that they have in the whole run,
+//! side by side for a while without each other's packets (Chandy and Misra, "Distributed simulation", IEEE
+//! Transactions on Software Engineering 5(5), 1979). Each part handles its events in the order that they have in the whole run,
 //! so the result does not depend on the division.
 
 use std::borrow::Cow;
 use std::mem;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use fairlane_outcome::Run;
-use fairlane_qdisc::{Seed, Time};
+use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::Scenario;
 use rayon::ThreadPoolBuilder;
 
-use crate::border::Border;
+use crate::border::{Border, Mailboxes};
 use crate::control::Control;
 use crate::division::{Division, Undivided};
 use crate::engine::{Engine, Error};
@@ -27,6 +28,7 @@ use crate::packet::{NO_SACK, Packet};
 use crate::part::Part;
 use crate::plain::PlainLink;
 use crate::schedule::Next;
+use crate::stretch::Stretch;
 use crate::target::Target;
 use crate::topology::Topology;
 
@@ -35,17 +37,15 @@ pub(crate) struct Divided {
     division: Arc<Division>,
     parts: Vec<Part<()>>,
     now: Time,
-    /// The processor time of each part in seconds, if a clock is read.
-    cpu_s: Vec<f64>,
+    /// The processor time of all threads in seconds, if a clock is read.
+    cpu_s: f64,
     /// The thread that handles each part.
-    threads: Vec<usize>,
-    /// The windows that have been handled.
-    windows: u64,
+    owners: Vec<AtomicUsize>,
+    mailboxes: Mailboxes,
 }
 
-/// The parts are dealt to threads again after so many windows, and in the beginning after each power of two.
-const DEAL_EVERY: u64 = 1024;
-
+/// The steps of a stretch.
+const STEPS: u64 = 256;
 impl Divided {
     /// Divides `whole`, which has not begun.
     pub(crate) fn new(whole: &mut Part<()>, division: Division, events_per_second: f64) -> Self {
@@ -78,7 +78,14 @@ impl Divided {
             };
             parts[part].network.events.push(at, target);
         }
-        Self { division, parts, now: Time::ZERO, cpu_s: vec![0.0; count], threads: vec![0; count], windows: 0 }
+        Self {
+            division,
+            parts,
+            now: Time::ZERO,
+            cpu_s: 0.0,
+            owners: (0..count).map(|part| AtomicUsize::new(part % rayon::current_num_threads())).collect(),
+            mailboxes: Mailboxes::new(count),
+        }
     }
 
     /// Returns the time until which all events have been handled.
@@ -110,90 +117,45 @@ impl Divided {
 
     /// Handles every event before `until`; returns true if `control` stopped the run.
     pub(crate) fn advance(&mut self, until: Time, control: &Control) -> bool {
-        loop {
-            let next = self.parts.iter_mut().map(next_at).min().unwrap_or(Time::MAX);
-            let end = (next.max(self.now) + self.division.lookahead).min(until);
-            self.handle_before(end, control);
-            self.now = end;
-            self.exchange();
-            if end == until {
-                return false;
-            }
+        while self.now < until {
             if control.stopped() {
                 return true;
             }
+            let start = (0..self.parts.len()).map(|part| self.next_at(part)).min().unwrap_or(Time::MAX);
+            let length = Duration::from_nanos(self.division.pace.step.as_nanos().saturating_mul(STEPS));
+            let end = (start + length).min(until);
+            if start < end {
+                self.handle_between(start, end, control);
+            } else {
+                self.parts.iter_mut().for_each(|part| part.now = end);
+            }
+            self.now = end;
         }
+        false
     }
 
-    /// Handles the events of all parts before `end`, each part by its thread.
-    fn handle_before(&mut self, end: Time, control: &Control) {
-        if self.windows.is_power_of_two() || self.windows.is_multiple_of(DEAL_EVERY) {
-            self.deal(control);
-        }
-        self.windows += 1;
-        let mut hands: Vec<Vec<(&mut Part<()>, &mut f64)>> =
-            (0..rayon::current_num_threads()).map(|_| Vec::new()).collect();
-        for ((part, cpu_s), thread) in self.parts.iter_mut().zip(&mut self.cpu_s).zip(&self.threads) {
-            hands[*thread].push((part, cpu_s));
-        }
-        let hands: Vec<Mutex<_>> = hands.into_iter().map(Mutex::new).collect();
-        rayon::broadcast(|thread| {
-            let mut hand = hands[thread.index()].lock().unwrap_or_else(PoisonError::into_inner);
-            for (part, cpu_s) in hand.iter_mut() {
-                let before = control.clock.map(|clock| clock());
-                let Network { border, events, sacks, .. } = &mut part.network;
-                if let Some(border) = border {
-                    border.receive(events, sacks);
-                }
-                part.handle_before(end, &Control::default());
-                if let Some((clock, before)) = control.clock.zip(before) {
-                    **cpu_s += clock() - before;
-                }
-            }
+    /// Handles the events of all parts before `end`, of which none is before `start`.
+    fn handle_between(&mut self, start: Time, end: Time, control: &Control) {
+        let stretch = Stretch::new(&self.division, &self.mailboxes, &mut self.parts, &self.owners, (start, end));
+        let cpu_s = rayon::broadcast(|thread| {
+            let before = control.clock.map(|clock| clock());
+            stretch.handle(thread.index());
+            control.clock.zip(before).map_or(0.0, |(clock, before)| clock() - before)
         });
+        self.cpu_s += cpu_s.iter().sum::<f64>();
     }
 
-    /// Deals the parts to threads: that with the most work so far, by the clock if there is one and else by its events, to the thread with the
-    /// least, and so on. A part that changed its thread for each window would have to come from the other processor's cache each time.
-    fn deal(&mut self, control: &Control) {
-        let by_events = |part: &Part<()>| part.events as f64;
-        let work: Vec<f64> =
-            if control.clock.is_some() { self.cpu_s.clone() } else { self.parts.iter().map(by_events).collect() };
-        let mut loads = vec![0.0; rayon::current_num_threads()];
-        let mut parts: Vec<usize> = (0..self.parts.len()).collect();
-        parts.sort_by(|a, b| work[*b].total_cmp(&work[*a]));
-        for part in parts {
-            let Some(thread) = (0..loads.len()).min_by(|a, b| f64::total_cmp(&loads[*a], &loads[*b])) else { return };
-            self.threads[part] = thread;
-            loads[thread] += work[part];
-        }
+    /// Returns a time before which nothing happens in a part.
+    fn next_at(&mut self, part: usize) -> Time {
+        let coming = self.division.lookaheads.sources(part).map(|from| self.mailboxes.first(from, part));
+        coming.min().unwrap_or(Time::MAX).min(self.parts[part].network.events.next_at())
     }
 
-    /// Passes on what each part has sent to the others.
-    fn exchange(&mut self) {
-        for from in 0..self.parts.len() {
-            for to in 0..self.parts.len() {
-                let Some(sender) = &mut self.parts[from].network.border else { continue };
-                if sender.outgoing[to].packets.is_empty() {
-                    continue;
-                }
-                let mut mail = mem::take(&mut sender.outgoing[to]);
-                if let Some(receiver) = &mut self.parts[to].network.border {
-                    mem::swap(&mut mail, &mut receiver.incoming[from]);
-                }
-                if let Some(sender) = &mut self.parts[from].network.border {
-                    sender.outgoing[to] = mail;
-                }
-            }
-        }
-    }
-}
-
-impl Divided {
     /// Puts all parts together again into `whole`, from which they were taken, and returns their processor time in seconds.
     pub(crate) fn unite(mut self, whole: &mut Part<()>) -> f64 {
         (whole.network.dropped, whole.network.lost) = self.losses();
         for (number, mut part) in self.parts.drain(..).enumerate() {
+            part.receive(&self.mailboxes);
             for (link, owner) in self.division.links.iter().enumerate() {
                 if usize::from(*owner) == number {
                     mem::swap(&mut whole.network.topology.links[link], &mut part.network.topology.links[link]);
@@ -205,22 +167,19 @@ impl Divided {
             whole.network.take_over(part.network);
         }
         whole.now = self.now;
-        self.cpu_s.iter().sum()
+        self.cpu_s
     }
 }
 
 impl Network<()> {
     /// Adds the counts of a part, and its packets; their options and the events are forgotten.
-    fn take_over(&mut self, mut part: Self) {
+    fn take_over(&mut self, part: Self) {
         self.packet_hops += part.packet_hops;
         self.injected += part.injected;
         self.ejected += part.ejected;
         self.dropped_at_plain_links += part.dropped_at_plain_links;
         self.lost_on_links += part.lost_on_links;
         self.browsers.append(part.browsers);
-        if let Some(border) = &mut part.border {
-            border.receive(&mut part.events, &mut part.sacks);
-        }
         for packet in part.events.into_packets() {
             let packet = Packet { sack: NO_SACK, ..packet };
             self.events.send(0, &packet, (packet.at, packet.route), true);
@@ -247,13 +206,6 @@ fn empty_part(whole: &Part<()>, division: &Arc<Division>, number: usize, events_
     let mut network = Network::new(topology, events_per_second, ());
     network.border = Some(Box::new(Border::new(division, number)));
     Part::new(network, Numbered::new(0, Vec::new()), whole.delays.clone(), *flows)
-}
-
-/// Returns a time before which nothing happens in `part`.
-fn next_at(part: &mut Part<()>) -> Time {
-    let coming = part.network.border.iter().flat_map(|border| &border.incoming).map(|mail| mail.first);
-    let coming = coming.min().unwrap_or(Time::MAX);
-    coming.min(part.network.events.next_at())
 }
 
 /// Adds each of `more` to that of `sums`, which may be empty.

@@ -5,7 +5,9 @@ use std::fmt;
 use fairlane_qdisc::Duration;
 use fairlane_scenario::{FlowGroup, Scenario, Traffic};
 
+use crate::engine::events_per_second;
 use crate::link::LinkQueue;
+use crate::lookaheads::{Lookaheads, Pace};
 use crate::route::Step;
 use crate::topology::{Topology, link_name};
 
@@ -19,8 +21,8 @@ pub(crate) struct Division {
     pub(crate) cores: usize,
     /// The first flow of each part that consists of flows.
     pub(crate) first_flows: Vec<u32>,
-    /// The least time from an event in one part to its effect in another one.
-    pub(crate) lookahead: Duration,
+    pub(crate) lookaheads: Lookaheads,
+    pub(crate) pace: Pace,
 }
 
 /// The reason why one run cannot be divided among threads.
@@ -81,11 +83,13 @@ impl Division {
         }
         check(scenario, topology)?;
         let cores = threads.min(topology.first_host_link as usize);
+        let first_flows = first_flows(scenario, FLOW_PARTS * threads);
         let mut division = Self {
             links: vec![0; topology.links.len()],
             cores,
-            first_flows: first_flows(scenario, FLOW_PARTS * threads),
-            lookahead: Duration::from_nanos(u64::MAX),
+            lookaheads: Lookaheads::new(cores + first_flows.len()),
+            first_flows,
+            pace: Pace { step: scenario.duration, ahead: scenario.duration },
         };
         division.give_links(topology);
         for flow in 0..flows as u32 {
@@ -93,7 +97,13 @@ impl Division {
             division.follow(topology, flow, routes.forward);
             division.follow(topology, flow, routes.back);
         }
-        if division.lookahead == Duration::ZERO { Err(Undivided::NoDelay) } else { Ok(division) }
+        if division.lookaheads.least() == Some(Duration::ZERO) {
+            return Err(Undivided::NoDelay);
+        }
+        if let Some(pace) = division.lookaheads.pace(events_per_second(scenario)) {
+            division.pace = pace;
+        }
+        Ok(division)
     }
 
     /// Returns the number of parts.
@@ -116,6 +126,12 @@ impl Division {
         self.cores + self.first_flows.iter().filter(|first| **first <= flow).count() - 1
     }
 
+    /// Returns the number of the delay line for packets from one part: those of several parts would not come in the order of time.
+    #[inline]
+    pub(crate) fn line_of(&self, line: u32, from: usize) -> u32 {
+        line * self.parts() as u32 + from as u32
+    }
+
     /// Gives each link between nodes to the part with the lowest sum of rates.
     fn give_links(&mut self, topology: &Topology) {
         let rate = |link: u32| topology.media[topology.links[link as usize].medium as usize].transmission.rate();
@@ -129,7 +145,7 @@ impl Division {
         }
     }
 
-    /// Gives the links of the hosts on a route of `flow` to their parts, and looks for the least time from one part to another.
+    /// Gives the links of the hosts on a route of `flow` to their parts, and notes the times from one part to another.
     fn follow(&mut self, topology: &Topology, flow: u32, start: u32) {
         let mut part = self.part_of_flow(flow);
         let mut delay = None;
@@ -141,7 +157,7 @@ impl Division {
                 _ => self.part_of_flow(flow),
             };
             if let Some(delay) = delay.filter(|_| to != part) {
-                self.lookahead = self.lookahead.min(delay);
+                self.lookaheads.note(part, to, delay);
             }
             if to != part || delay.is_none() {
                 delay = Some(Duration::ZERO);

@@ -2,6 +2,7 @@
 
 use fairlane_qdisc::Time;
 
+use crate::border::Mailboxes;
 use crate::control::Control;
 use crate::delays::Delays;
 use crate::flow::Flow;
@@ -16,7 +17,6 @@ use crate::target::Target;
 
 /// Links and flows, with what is to happen to them: those of the whole run, or those of one of the parts into which a run on several threads
 /// is [divided](crate::division).
-#[repr(align(128))]
 pub(crate) struct Part<O> {
     pub(crate) network: Network<O>,
     pub(crate) flows: Numbered<Flow>,
@@ -93,6 +93,14 @@ impl<O: Observer> Part<O> {
     fn run_link(&mut self, until: Time, link: u32) {
         let Self { network, prefetcher, flows, .. } = self;
         self.events += network.run_link(until, link, |of, waiting| prefetcher.advance(waiting, of, flows));
+    }
+
+    /// Schedules the arrivals of the packets that other parts have sent.
+    pub(crate) fn receive(&mut self, mailboxes: &Mailboxes) {
+        let Network { border, events, sacks, .. } = &mut self.network;
+        if let Some(border) = border {
+            border.receive(mailboxes, events, sacks);
+        }
     }
 
     #[inline(never)]
