@@ -149,7 +149,7 @@ impl<O: Observer> Part<O> {
     }
 
     /// Passes a packet that has reached its host to its flow, or to the controller whose probe it is.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, now: Time, packet: &Packet) {
         match self.flows.get_mut(packet.flow) {
             Some(flow) => {

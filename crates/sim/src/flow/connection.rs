@@ -454,6 +454,7 @@ struct SegmentInjector<'f, O> {
 }
 
 impl<O: Observer> SegmentSink for SegmentInjector<'_, O> {
+    #[inline(always)]
     fn send(&mut self, segment: Segment) {
         self.common.totals.sent += 1;
         self.common.totals.retransmitted += u64::from(segment.retransmission);
