@@ -32,7 +32,7 @@ pub(crate) struct Mail {
     /// The options of those that have some.
     options: Vec<AckOptions>,
     /// The time of the first arrival.
-    pub(crate) first: Time,
+    first: Time,
 }
 
 impl Default for Mail {
@@ -50,8 +50,8 @@ impl Mail {
     }
 }
 
-/// What has been sent from each part to each other one, and has not been received. It has cache lines of its own: threads that write side by side to one line
-/// wait for each other.
+/// What has been sent from each part to each other one, and has not been received. Each mailbox has cache lines of its own: threads that write side
+/// by side to one line wait for each other.
 #[derive(Debug)]
 pub(crate) struct Mailboxes {
     parts: usize,

@@ -46,6 +46,7 @@ pub(crate) struct Divided {
 
 /// The steps of a stretch.
 const STEPS: u64 = 256;
+
 impl Divided {
     /// Divides `whole`, which has not begun.
     pub(crate) fn new(whole: &mut Part<()>, division: Division, events_per_second: f64) -> Self {

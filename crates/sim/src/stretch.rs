@@ -42,7 +42,7 @@ impl<'a> Stretch<'a> {
 
     /// Handles the parts of `thread` until all parts have come to the end. While these wait it takes over those of other threads.
     pub(crate) fn handle(&self, thread: usize) {
-        let _alarm = Alarm(&self.panics);
+        let _signal = PanicSignal(&self.panics);
         let backoff = Backoff::new();
         while !self.panics.load(Ordering::Relaxed) && (0..self.parts.len()).any(|part| self.time(part) < self.end) {
             let is_own = |part: usize| self.owners[part].load(Ordering::Relaxed) == thread;
@@ -93,9 +93,9 @@ impl<'a> Stretch<'a> {
 }
 
 /// Tells the other threads that this one panics.
-struct Alarm<'a>(&'a AtomicBool);
+struct PanicSignal<'a>(&'a AtomicBool);
 
-impl Drop for Alarm<'_> {
+impl Drop for PanicSignal<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.store(true, Ordering::Relaxed);
