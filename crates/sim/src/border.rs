@@ -106,7 +106,8 @@ impl Border {
         }
     }
 
-    /// Schedules the arrivals of the packets that have come.
+    /// Schedules the arrivals of the packets that have come. How early they come depends on the threads, and nothing else does: each line has the packets
+    /// of one part, in the order in which they were sent.
     pub(crate) fn receive(&mut self, mailboxes: &Mailboxes, events: &mut Schedule, sacks: &mut SackTable) {
         let division = Arc::clone(&self.division);
         for from in division.lookaheads.sources(self.part) {

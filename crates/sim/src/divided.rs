@@ -1,8 +1,8 @@
 //! One run on several threads.
 //!
 //! The network is [divided](crate::division) into parts that affect each other only by packets on links with a delay. So the parts may go on
-//! side by side for a while without each other's packets (Chandy and Misra, "Distributed simulation", IEEE
-//! Transactions on Software Engineering 5(5), 1979). Each part handles its events in the order that they have in the whole run,
+//! side by side for a while without each other's packets (Chandy and Misra, "Distributed simulation", IEEE Transactions on Software
+//! Engineering 5(5), 1979). Each part handles its events in the order that they have in the whole run,
 //! so the result does not depend on the division.
 
 use std::borrow::Cow;
@@ -11,6 +11,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use crossbeam_utils::CachePadded;
 use fairlane_outcome::Run;
 use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::Scenario;
@@ -22,6 +23,7 @@ use crate::division::{Division, Undivided};
 use crate::engine::{Engine, Error};
 use crate::flow::Flow;
 use crate::link::{Link, LinkQueue};
+use crate::lookaheads::Pace;
 use crate::network::Network;
 use crate::numbered::Numbered;
 use crate::packet::{NO_SACK, Packet};
@@ -35,17 +37,15 @@ use crate::topology::Topology;
 /// The parts of a run.
 pub(crate) struct Divided {
     division: Arc<Division>,
-    parts: Vec<Part<()>>,
+    /// Each has cache lines of its own, so that threads do not wait for each other.
+    parts: Vec<CachePadded<Part<()>>>,
     now: Time,
     /// The processor time of all threads in seconds, if a clock is read.
     cpu_s: f64,
-    /// The thread that handles each part.
+    /// The thread that handles each part until another one takes it over.
     owners: Vec<AtomicUsize>,
     mailboxes: Mailboxes,
 }
-
-/// The steps of a stretch.
-const STEPS: u64 = 256;
 
 impl Divided {
     /// Divides `whole`, which has not begun.
@@ -53,7 +53,8 @@ impl Divided {
         let division = Arc::new(division);
         let count = division.parts();
         let each = events_per_second / count as f64;
-        let mut parts: Vec<Part<()>> = (0..count).map(|part| empty_part(whole, &division, part, each)).collect();
+        let part = |part| CachePadded::new(empty_part(whole, &division, part, each));
+        let mut parts: Vec<CachePadded<Part<()>>> = (0..count).map(part).collect();
         for (number, link) in whole.network.topology.links.iter_mut().enumerate() {
             let owner = &mut parts[usize::from(division.links[number])];
             mem::swap(link, &mut owner.network.topology.links[number]);
@@ -96,7 +97,7 @@ impl Divided {
 
     /// Starts the measurement.
     pub(crate) fn begin_measurement(&mut self) {
-        self.parts.iter_mut().for_each(Part::begin_measurement);
+        self.parts.iter_mut().for_each(|part| part.begin_measurement());
     }
 
     /// Returns the flows of all parts in the order of their numbers.
@@ -123,8 +124,9 @@ impl Divided {
                 return true;
             }
             let start = (0..self.parts.len()).map(|part| self.next_at(part)).min().unwrap_or(Time::MAX);
-            let length = Duration::from_nanos(self.division.pace.step.as_nanos().saturating_mul(STEPS));
-            let end = (start + length).min(until);
+            let start = start.max(self.now);
+            let Pace { step, steps, .. } = self.division.pace;
+            let end = (start + Duration::from_nanos(step.as_nanos().saturating_mul(steps))).min(until);
             if start < end {
                 self.handle_between(start, end, control);
             } else {
@@ -155,7 +157,8 @@ impl Divided {
     /// Puts all parts together again into `whole`, from which they were taken, and returns their processor time in seconds.
     pub(crate) fn unite(mut self, whole: &mut Part<()>) -> f64 {
         (whole.network.dropped, whole.network.lost) = self.losses();
-        for (number, mut part) in self.parts.drain(..).enumerate() {
+        for (number, part) in self.parts.drain(..).enumerate() {
+            let mut part = part.into_inner();
             part.receive(&self.mailboxes);
             for (link, owner) in self.division.links.iter().enumerate() {
                 if usize::from(*owner) == number {

@@ -89,7 +89,7 @@ impl Division {
             cores,
             lookaheads: Lookaheads::new(cores + first_flows.len()),
             first_flows,
-            pace: Pace { step: scenario.duration, ahead: scenario.duration },
+            pace: Pace { step: scenario.duration, ahead: scenario.duration, steps: 1 },
         };
         division.give_links(topology);
         for flow in 0..flows as u32 {

@@ -16,10 +16,10 @@ use crate::part::Part;
 pub(crate) struct Stretch<'a> {
     division: &'a Division,
     mailboxes: &'a Mailboxes,
-    parts: Vec<Mutex<&'a mut Part<()>>>,
-    /// The thread that handles each part. A part that changed its thread at each step would have to come from the other processor's cache each time.
+    parts: Vec<CachePadded<Mutex<&'a mut Part<()>>>>,
+    /// The thread that handles each part until another one takes it over. A part that changed its thread at each step would have to come from the other processor's cache each time.
     owners: &'a [AtomicUsize],
-    /// The time of each part in nanoseconds: it has handled its events before, and has sent their packets.
+    /// The time in nanoseconds before which each part has handled all events and has posted their packets.
     times: Vec<CachePadded<AtomicU64>>,
     end: Time,
     /// True if a thread panics, for which the others must not wait.
@@ -31,12 +31,12 @@ impl<'a> Stretch<'a> {
     pub(crate) fn new(
         division: &'a Division,
         mailboxes: &'a Mailboxes,
-        parts: &'a mut [Part<()>],
+        parts: &'a mut [CachePadded<Part<()>>],
         owners: &'a [AtomicUsize],
         (start, end): (Time, Time),
     ) -> Self {
         let times = parts.iter().map(|_| CachePadded::new(AtomicU64::new(start.as_nanos()))).collect();
-        let parts = parts.iter_mut().map(Mutex::new).collect();
+        let parts = parts.iter_mut().map(|part| CachePadded::new(Mutex::new(&mut **part))).collect();
         Self { division, mailboxes, parts, owners, times, end, panics: AtomicBool::new(false) }
     }
 
@@ -45,9 +45,13 @@ impl<'a> Stretch<'a> {
         let _signal = PanicSignal(&self.panics);
         let backoff = Backoff::new();
         while !self.panics.load(Ordering::Relaxed) && (0..self.parts.len()).any(|part| self.time(part) < self.end) {
-            let is_own = |part: usize| self.owners[part].load(Ordering::Relaxed) == thread;
-            let steps = (0..self.parts.len()).filter(|part| is_own(*part) && self.step(*part)).count();
-            if steps > 0 || backoff.is_completed() && self.take_over(thread) {
+            let mut goes_on = false;
+            for part in 0..self.parts.len() {
+                if self.owners[part].load(Ordering::Relaxed) == thread {
+                    goes_on |= self.step(part);
+                }
+            }
+            if goes_on || backoff.is_completed() && self.take_over(thread) {
                 backoff.reset();
             } else {
                 backoff.snooze();
@@ -66,6 +70,9 @@ impl<'a> Stretch<'a> {
     }
 
     /// Handles the next step of a part; returns false if it is at the end or too far ahead, needs packets that have not been sent, or is being handled.
+    ///
+    /// It reads the times before the mail: a part posts its mail before it publishes its time, so all mail that arrives before `to` is in the
+    /// mailboxes.
     fn step(&self, part: usize) -> bool {
         let now = self.time(part);
         let Division { lookaheads, pace, .. } = self.division;
@@ -75,6 +82,7 @@ impl<'a> Stretch<'a> {
             return false;
         }
         let Ok(mut handled) = self.parts[part].try_lock() else { return false };
+        // Another thread may have handled this step since the time was read.
         if handled.now >= to {
             return false;
         }
