@@ -26,7 +26,8 @@ const EVENTS: f64 = 1000.0;
 /// The shortest step is the longest possible one divided by this number.
 const SHORTEST: u64 = 32;
 
-/// Steps that a part may be ahead. A part that has less work for a while is seldom kept waiting, and what it sends is used before it leaves the cache.
+/// Steps that a part may be ahead. A part that has less work for a while is seldom kept waiting, and what it sends is used before it leaves the
+/// cache.
 const AHEAD: u64 = 8;
 
 /// Events between two meetings at most, if a step has less: about a twentieth of a second.

@@ -17,7 +17,8 @@ pub(crate) struct Stretch<'a> {
     division: &'a Division,
     mailboxes: &'a Mailboxes,
     parts: Vec<CachePadded<Mutex<&'a mut Part<()>>>>,
-    /// The thread that handles each part until another one takes it over. A part that changed its thread at each step would have to come from the other processor's cache each time.
+    /// The thread that handles each part until another one takes it over. A part that changed its thread at each step would have to come from the
+    /// other processor's cache each time.
     owners: &'a [AtomicUsize],
     /// The time in nanoseconds before which each part has handled all events and has posted their packets.
     times: Vec<CachePadded<AtomicU64>>,
