@@ -95,7 +95,7 @@ impl<O: Observer> Network<O> {
                 impairments.keep(packet, arrival, packet.route + 1);
                 self.events.push(arrival, Target::ReorderedArrival(link));
             }
-            Some(arrival) => self.travel(arrival, packet),
+            Some(arrival) => self.travel(arrival, packet, None),
         }
     }
 

@@ -7,6 +7,7 @@ use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Time};
 use fairlane_traffic::TransmissionTime;
 
 use crate::accounting::QueueAccounting;
+use crate::hosts::Hosts;
 use crate::inlet::{AtLink, Inlet};
 use crate::link::{Link, LinkQueue, Managed, Medium};
 use crate::meter::Meter;
@@ -15,8 +16,6 @@ use crate::observer::Observer;
 use crate::packet::Packet;
 use crate::plain::PlainLink;
 use crate::prefetch::{self, BATCH, ReadAhead};
-use crate::sack_table::SackTable;
-use crate::topology::Topology;
 
 /// A packet that a link has begun to send.
 #[derive(Clone, Copy, Debug)]
@@ -37,23 +36,17 @@ struct Sending {
 }
 
 impl<O: Observer> Network<O> {
-    /// Handles what happens at `link` before `until`, and returns the number of events. `before_arrival` is called before each
-    /// arrival, with the packets that wait at its place.
-    pub(crate) fn run_link(
-        &mut self,
-        until: Time,
-        link: u32,
-        before_arrival: impl FnMut((&Topology, &SackTable), &mut dyn ReadAhead),
-    ) -> u64 {
+    /// Handles what happens at `link` before `until`, and returns the number of events there.
+    pub(crate) fn run_link(&mut self, until: Time, link: u32, hosts: &mut Hosts) -> u64 {
         let Some(mut inlet) = self.events.take_out(link) else { return 0 };
         let queue = &mut self.topology.links[link as usize].queue;
         let handled = match queue {
-            LinkQueue::Plain(_) => self.run_plain(until, link, &mut inlet, before_arrival),
+            LinkQueue::Plain(_) => self.run_plain(until, link, &mut inlet, hosts),
             LinkQueue::Managed(_) => {
                 // It is taken out, so that the rest of the network can be changed beside it.
                 let mut taken = mem::replace(queue, LinkQueue::Plain(PlainLink::default()));
                 let handled = match &mut taken {
-                    LinkQueue::Managed(managed) => self.run_managed(until, (link, managed), &mut inlet, before_arrival),
+                    LinkQueue::Managed(managed) => self.run_managed(until, (link, managed), &mut inlet, hosts),
                     LinkQueue::Plain(_) => 0,
                 };
                 self.topology.links[link as usize].queue = taken;
@@ -64,12 +57,19 @@ impl<O: Observer> Network<O> {
         handled
     }
 
+    /// Reads what the next packets of `waiting` will need.
+    #[inline(always)]
+    fn read_ahead(&self, waiting: &mut dyn ReadAhead, hosts: &mut Hosts) {
+        let Hosts { prefetcher, flows, .. } = hosts;
+        prefetcher.advance(waiting, (&self.topology, &self.sacks), flows);
+    }
+
     fn run_plain(
         &mut self,
         until: Time,
         link: u32,
         inlet: &mut Inlet,
-        mut before_arrival: impl FnMut((&Topology, &SackTable), &mut dyn ReadAhead),
+        hosts: &mut Hosts,
     ) -> u64 {
         // They are taken out, so that they need not be read and written for each packet.
         let number = self.topology.links[link as usize].medium;
@@ -78,15 +78,11 @@ impl<O: Observer> Network<O> {
         let mut medium = self.topology.media[number as usize].clone();
         let mut handled = 0;
         while let Some((now, AtLink::Arrival(place))) = inlet.next_before(until, inlet.first()) {
-            let Some(packet) =
-                inlet.take_first(place, |waiting| before_arrival((&self.topology, &self.sacks), waiting))
-            else {
-                break;
-            };
+            let Some(packet) = inlet.take_first(place, |waiting| self.read_ahead(waiting, hosts)) else { break };
             handled += 1;
             match taken.take(&mut medium, now, packet.bytes) {
                 Some((begin, end)) => {
-                    self.go_on(now, &Passage { begin, arrival: end + medium.delay }, &packet);
+                    self.go_on(now, &Passage { begin, arrival: end + medium.delay }, &packet, Some(hosts));
                 }
                 None => self.drop_at_plain_link(now, link, packet),
             }
@@ -102,7 +98,7 @@ impl<O: Observer> Network<O> {
         until: Time,
         (link, managed): (u32, &mut Managed),
         inlet: &mut Inlet,
-        mut before_arrival: impl FnMut((&Topology, &SackTable), &mut dyn ReadAhead),
+        hosts: &mut Hosts,
     ) -> u64 {
         let Managed { discipline, meter, busy, release, .. } = managed;
         let mut meter = meter.as_mut();
@@ -114,9 +110,7 @@ impl<O: Observer> Network<O> {
             handled += 1;
             match what {
                 AtLink::Arrival(place) => {
-                    let taken =
-                        inlet.take_first(place, |waiting| before_arrival((&self.topology, &self.sacks), waiting));
-                    let Some(packet) = taken else { break };
+                    let Some(packet) = inlet.take_first(place, |waiting| self.read_ahead(waiting, hosts)) else { break };
                     first = inlet.first();
                     arrived += 1;
                     if let Some(meter) = &mut meter {
@@ -148,11 +142,11 @@ impl<O: Observer> Network<O> {
             if let Some(meter) = &mut meter {
                 meter.transmits(now, sent, packet.bytes);
             }
-            self.depart((now, sent + sending.delay), packet, meter.as_deref_mut());
+            self.depart((now, sent + sending.delay), packet, meter.as_deref_mut(), hosts);
         }
         self.packet_hops += arrived;
         if self.reads_ahead() {
-            self.depart_together(meter);
+            self.depart_together(meter, hosts);
         }
         self.topology.links[link as usize].carry = sending.carry;
         handled
@@ -168,28 +162,28 @@ impl<O: Observer> Network<O> {
     /// Moves on a packet that the link begins to send at `begun` and that reaches the far end at `arrival`, or keeps it until more are read
     /// together.
     #[inline(always)]
-    fn depart(&mut self, (begun, arrival): (Time, Time), packet: &Packet, meter: Option<&mut Meter>) {
+    fn depart(&mut self, (begun, arrival): (Time, Time), packet: &Packet, meter: Option<&mut Meter>, hosts: &mut Hosts) {
         if !self.reads_ahead() {
-            return self.move_on((begun, arrival), packet, meter);
+            return self.move_on((begun, arrival), packet, meter, hosts);
         }
         self.departures.push(Departure { packet: *packet, begun, arrival });
         if self.departures.len() == BATCH {
-            self.depart_together(meter);
+            self.depart_together(meter, hosts);
         }
     }
 
     /// Counts a departure and moves its packet on.
     #[inline(always)]
-    fn move_on(&mut self, (begun, arrival): (Time, Time), packet: &Packet, meter: Option<&mut Meter>) {
+    fn move_on(&mut self, (begun, arrival): (Time, Time), packet: &Packet, meter: Option<&mut Meter>, hosts: &mut Hosts) {
         if let Some(meter) = meter {
             meter.departed(begun, packet.flow, packet.bytes, packet.at);
         }
-        self.travel(arrival, packet);
+        self.travel(arrival, packet, Some(hosts));
     }
 
     /// Does so for all that have not been moved on, after it has read what they need.
     #[inline(never)]
-    fn depart_together(&mut self, mut meter: Option<&mut Meter>) {
+    fn depart_together(&mut self, mut meter: Option<&mut Meter>, hosts: &mut Hosts) {
         let mut departures = mem::take(&mut self.departures);
         let topology = &self.topology;
         let read = departures.iter().fold(0, |read, Departure { packet, .. }| {
@@ -199,7 +193,7 @@ impl<O: Observer> Network<O> {
         });
         black_box(read);
         for Departure { packet, begun, arrival } in departures.drain(..) {
-            self.move_on((begun, arrival), &packet, meter.as_deref_mut());
+            self.move_on((begun, arrival), &packet, meter.as_deref_mut(), hosts);
         }
         self.departures = departures;
     }

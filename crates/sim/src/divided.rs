@@ -22,6 +22,7 @@ use crate::control::Control;
 use crate::division::{Division, Undivided};
 use crate::engine::{Engine, Error};
 use crate::flow::Flow;
+use crate::hosts::Hosts;
 use crate::link::{Link, LinkQueue};
 use crate::lookaheads::Pace;
 use crate::network::Network;
@@ -62,7 +63,7 @@ impl Divided {
         for number in (0..division.first_flows.len()).rev() {
             let first = division.first_flows[number];
             let part = &mut parts[division.cores + number];
-            part.flows = whole.flows.split_off(first);
+            part.hosts.flows = whole.hosts.flows.split_off(first);
             let earlier = whole.network.browsers.iter().filter(|browser| browser.first_flow() < first).count();
             part.network.browsers = whole.network.browsers.split_off(earlier as u32);
         }
@@ -102,7 +103,7 @@ impl Divided {
 
     /// Returns the flows of all parts in the order of their numbers.
     pub(crate) fn flows(&self) -> impl Iterator<Item = &Flow> {
-        self.parts.iter().flat_map(|part| part.flows.iter())
+        self.parts.iter().flat_map(|part| part.hosts.flows.iter())
     }
 
     /// Returns the packets of each flow that have been dropped, and those that were lost during transmission.
@@ -165,8 +166,8 @@ impl Divided {
                     mem::swap(&mut whole.network.topology.links[link], &mut part.network.topology.links[link]);
                 }
             }
-            whole.delays.take_over(&part.delays, part.flows.numbers());
-            whole.flows.append(part.flows);
+            whole.hosts.delays.take_over(&part.hosts.delays, part.hosts.flows.numbers());
+            whole.hosts.flows.append(part.hosts.flows);
             whole.events += part.events;
             whole.network.take_over(part.network);
         }
@@ -204,12 +205,13 @@ fn empty_part(whole: &Part<()>, division: &Arc<Division>, number: usize, events_
         shapers: Vec::new(),
         rate_changes: Vec::new(),
         first_host_link: *first_host_link,
-        lines: lines.iter().flat_map(|to| std::iter::repeat_n(*to, division.parts())).collect(),
+        lines: lines.iter().flat_map(|end| std::iter::repeat_n(*end, division.parts())).collect(),
         deferred: deferred.clone(),
     };
     let mut network = Network::new(topology, events_per_second, ());
     network.border = Some(Box::new(Border::new(division, number)));
-    Part::new(network, Numbered::new(0, Vec::new()), whole.delays.clone(), *flows)
+    let hosts = Hosts::new(Numbered::new(0, Vec::new()), whole.hosts.delays.clone(), *flows);
+    Part::new(network, hosts)
 }
 
 /// Adds each of `more` to that of `sums`, which may be empty.

@@ -13,6 +13,7 @@ use crate::delays::Delays;
 use crate::divided::Divided;
 use crate::division::Division;
 use crate::flow::{Browser, Flow, Totals};
+use crate::hosts::Hosts;
 use crate::link::{Link, LinkQueue};
 use crate::network::Network;
 use crate::numbered::Numbered;
@@ -204,7 +205,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         }
         network.start_controllers();
         let sampling = Sampling::of(&network.observer);
-        let part = Part::new(network, Numbered::new(0, flows), Delays::new(&scenario), count);
+        let part = Part::new(network, Hosts::new(Numbered::new(0, flows), Delays::new(&scenario), count));
         Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
     }
 
@@ -253,15 +254,15 @@ impl<'s, O: Observer> Engine<'s, O> {
     /// Passes a sample of all flows and queues to the observer.
     fn sample(&mut self) {
         if let Some(sampling) = &mut self.sampling {
-            sampling.take(self.part.now, &self.part.flows, &mut self.part.network);
+            sampling.take(self.part.now, &self.part.hosts.flows, &mut self.part.network);
         }
     }
 
     /// Starts the measurement at the end of the warm-up.
     fn begin_measurement(&mut self) {
-        let Part { network, flows, now, .. } = &self.part;
+        let Part { network, hosts, now, .. } = &self.part;
         if *now > Time::ZERO {
-            self.before = tallies(flows.iter(), &network.dropped, &network.lost).collect();
+            self.before = tallies(hosts.flows.iter(), &network.dropped, &network.lost).collect();
         }
         self.from = Some(*now);
         self.part.begin_measurement();
@@ -293,7 +294,8 @@ impl<'s, O: Observer> Engine<'s, O> {
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
         let Self { scenario, run, part, before, from, changes, .. } = self;
-        let Part { network, flows, delays, now, events, .. } = part;
+        let Part { network, hosts, now, events, .. } = part;
+        let Hosts { flows, delays, .. } = hosts;
         let (scenario, from) = (&*scenario, from.unwrap_or(now));
         let packet_hops = network.packet_hops;
         // Frees unneeded parts first: for a million flows the result is as large as the network.

@@ -170,22 +170,36 @@ impl Flow {
         }
     }
 
-    /// Handles a timer event of the sender.
-    pub(crate) fn on_sender_timer<O: Observer>(&mut self, now: Time, network: &mut Network<O>) {
+    /// Handles a timer event of the sender; returns true if a timer is due.
+    pub(crate) fn on_sender_timer<O: Observer>(&mut self, now: Time, network: &mut Network<O>) -> bool {
         match &mut self.endpoints {
             Endpoints::Tcp(connection) => connection.on_sender_timer(now, &mut self.common, network),
             Endpoints::Tfrc(tfrc) => tfrc.on_sender_timer(now, &mut self.common, network),
-            Endpoints::Udp(_) => {}
+            Endpoints::Udp(_) => false,
         }
     }
 
-    /// Handles a timer event of the receiver.
-    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, network: &mut Network<O>) {
+    /// Handles a timer event of the receiver; returns true if the timer is due.
+    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, network: &mut Network<O>) -> bool {
         match &mut self.endpoints {
             Endpoints::Tcp(connection) => connection.on_receiver_timer(now, &self.common, network),
             Endpoints::Tfrc(tfrc) => tfrc.on_receiver_timer(now, &self.common, network),
-            Endpoints::Udp(_) => {}
+            Endpoints::Udp(_) => false,
         }
+    }
+
+    /// Handles a packet that reaches its host at `at`, ahead of its time. Timers that are due before it fire first; returns how often.
+    #[inline(always)]
+    pub(crate) fn on_packet_ahead<O: Observer>(&mut self, at: Time, packet: &Packet, network: &mut Network<O>) -> u64 {
+        let fired = match &mut self.endpoints {
+            Endpoints::Tcp(connection) if packet.flags.has(Flags::ACK) => {
+                connection.fire_sender_before(at, &mut self.common, network)
+            }
+            Endpoints::Tcp(connection) => connection.fire_receiver_before(at, &self.common, network),
+            Endpoints::Udp(_) | Endpoints::Tfrc(_) => 0,
+        };
+        self.on_packet(at, packet, network);
+        fired
     }
 
     /// Handles a packet that has reached its host.

@@ -6,7 +6,7 @@
 
 use fairlane_qdisc::{Duration, Time};
 
-use crate::line::DelayLine;
+use crate::line::{DelayLine, LineEnd};
 use crate::packet::Packet;
 use crate::prefetch::ReadAhead;
 use crate::waited::WaitedPackets;
@@ -45,8 +45,8 @@ const WAITED: u32 = u32::MAX;
 
 impl Inlet {
     /// Returns the inlet of `link`, to which those of `lines` lead that are to it.
-    pub(crate) fn new(link: u32, lookahead: Duration, lines: &[Option<u32>]) -> Self {
-        let numbers: Vec<u32> = (0..).zip(lines).filter(|(_, to)| **to == Some(link)).map(|(line, _)| line).collect();
+    pub(crate) fn new(link: u32, lookahead: Duration, lines: &[LineEnd]) -> Self {
+        let numbers: Vec<u32> = (0..).zip(lines).filter(|(_, end)| **end == LineEnd::Link(link)).map(|(line, _)| line).collect();
         Self {
             lookahead,
             lines: numbers.iter().map(|_| DelayLine::default()).collect(),

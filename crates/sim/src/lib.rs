@@ -44,6 +44,7 @@ mod event;
 mod fingerprint;
 mod flow;
 mod impairments;
+mod hosts;
 mod inlet;
 mod intervals;
 mod line;

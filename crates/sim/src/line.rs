@@ -44,6 +44,17 @@ pub(crate) enum Pushed {
     Refused,
 }
 
+/// Where the packets of a line arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LineEnd {
+    /// At hosts or at their links.
+    Host,
+    /// At hosts that take packets [ahead of their time](crate::hosts) from this link between nodes.
+    Ahead(u32),
+    /// At this link between nodes.
+    Link(u32),
+}
+
 /// No delay line.
 pub(crate) const NO_LINE: u32 = u32::MAX;
 

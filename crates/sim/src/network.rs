@@ -6,6 +6,7 @@ use crate::accounting::{self, QueueAccounting};
 use crate::border::Border;
 use crate::deferred::Departure;
 use crate::flow::Browser;
+use crate::hosts::Hosts;
 use crate::line::NO_LINE;
 use crate::link::{Link, LinkQueue, Managed, Medium};
 use crate::numbered::Numbered;
@@ -105,16 +106,23 @@ impl<O: Observer> Network<O> {
     /// its route.
     #[inline]
     pub(crate) fn leave_link(&mut self, now: Time, packet: &Packet) -> bool {
-        self.packet_hops += 1;
         let Some(next) = self.topology.table[packet.route as usize].link(packet.flow) else {
-            self.ejected += 1;
+            self.arrive_at_host();
             return true;
         };
+        self.packet_hops += 1;
         if packet.flow as usize >= self.topology.flows {
             self.topology.probe_passed(now, packet);
         }
         self.enter(now, next, packet);
         false
+    }
+
+    /// Counts a packet that has reached its host.
+    #[inline(always)]
+    pub(crate) const fn arrive_at_host(&mut self) {
+        self.packet_hops += 1;
+        self.ejected += 1;
     }
 
     /// Handles the end of a transmission: `link` may send its next packet.
@@ -234,7 +242,7 @@ impl<O: Observer> Network<O> {
             }
             let arrival = sent + *delay;
             self.events.free_at(sent, link);
-            return self.travel(arrival, packet);
+            return self.travel(arrival, packet, None);
         };
         let transmitted = impairments.transmit(now, packet.bytes, || transmission.next(carry, packet.bytes), *delay);
         self.events.free_at(transmitted.sent, link);
@@ -247,7 +255,7 @@ impl<O: Observer> Network<O> {
                 impairments.keep(packet, arrival, packet.route + 1);
                 self.events.push(arrival, Target::ReorderedArrival(link));
             }
-            Some(arrival) => self.travel(arrival, packet),
+            Some(arrival) => self.travel(arrival, packet, None),
         }
     }
 
@@ -268,14 +276,15 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Moves `packet`, which has left the queue of its link and reaches the far end at `arrival`, on from there.
+    /// Moves `packet`, which has left the queue of its link and reaches the far end at `arrival`, on from there: with `hosts` also to its host, if
+    /// that takes it [ahead of its time](crate::hosts).
     #[inline(always)]
-    pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet) {
+    pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet, hosts: Option<&mut Hosts>) {
         let step = self.topology.table[packet.route as usize];
         if step.line != NO_LINE {
             return self.send(step.line, packet, (arrival, packet.route + 1), false);
         }
-        self.cross_host_link(arrival, packet);
+        self.cross_host_link(arrival, packet, hosts);
     }
 
     /// Schedules the arrival of a packet as [`Schedule::send`] does, or passes it to the part of the run where it arrives.
@@ -302,34 +311,41 @@ impl<O: Observer> Network<O> {
     #[inline(always)]
     pub(crate) fn cross_plain_link(&mut self, now: Time, link: u32, packet: &Packet) {
         if let Some(passage) = self.pass_plain_link(now, link, packet) {
-            self.go_on(now, &passage, packet);
+            self.go_on(now, &passage, packet, None);
         }
     }
 
-    /// Moves `packet`, which came to the plain link of its route at `now`, on from there.
+    /// Moves `packet`, which came to the plain link of its route at `now`, on from there, as [`travel`](Self::travel) does.
     #[inline(always)]
-    pub(crate) fn go_on(&mut self, now: Time, passage: &Passage, packet: &Packet) {
+    pub(crate) fn go_on(&mut self, now: Time, passage: &Passage, packet: &Packet, hosts: Option<&mut Hosts>) {
         let step = &self.topology.table[packet.route as usize];
         if step.line == NO_LINE {
-            return self.cross_host_link(passage.arrival, packet);
+            return self.cross_host_link(passage.arrival, packet, hosts);
         }
         self.send(step.line, packet, (passage.arrival, packet.route + 1), passage.waits(now));
     }
 
     /// Moves `packet`, which has crossed a link at `now`, over the plain link of a host behind it. No other link of a host follows.
     #[inline(always)]
-    fn cross_host_link(&mut self, now: Time, packet: &Packet) {
+    fn cross_host_link(&mut self, now: Time, packet: &Packet, hosts: Option<&mut Hosts>) {
         let step = self.topology.table[packet.route as usize + 1];
         let Some(link) = step.plain_host_link(packet.flow) else { return };
         self.packet_hops += 1;
         let Some(passage) = self.pass_plain_link(now, link, packet) else { return };
+        if let Some(hosts) = hosts
+            && step.is_ahead()
+            && hosts.reach(passage.arrival)
+            && self.border.is_none()
+        {
+            return hosts.deliver_ahead(passage.arrival, packet, self);
+        }
         self.send(step.line, packet, (passage.arrival, packet.route + 2), passage.waits(now));
     }
 
     /// As [`cross_host_link`](Self::cross_host_link), between two hosts.
     #[inline(never)]
     fn cross_second_host_link(&mut self, now: Time, packet: &Packet) {
-        self.cross_host_link(now, packet);
+        self.cross_host_link(now, packet, None);
     }
 
     /// Returns the passage of `packet`, which comes to this plain link at `now`; `None` if it is dropped.

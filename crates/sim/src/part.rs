@@ -4,14 +4,11 @@ use fairlane_qdisc::Time;
 
 use crate::border::Mailboxes;
 use crate::control::Control;
-use crate::delays::Delays;
-use crate::flow::Flow;
+use crate::hosts::Hosts;
 use crate::link::LinkQueue;
 use crate::network::Network;
-use crate::numbered::Numbered;
 use crate::observer::Observer;
 use crate::packet::Packet;
-use crate::prefetch::Prefetcher;
 use crate::schedule::Next;
 use crate::target::Target;
 
@@ -19,11 +16,9 @@ use crate::target::Target;
 /// is [divided](crate::division).
 pub(crate) struct Part<O> {
     pub(crate) network: Network<O>,
-    pub(crate) flows: Numbered<Flow>,
-    pub(crate) prefetcher: Prefetcher,
-    pub(crate) delays: Delays,
+    pub(crate) hosts: Hosts,
     pub(crate) now: Time,
-    /// The events that have been handled.
+    /// The events that have been handled: arrivals, ends of transmissions, and timers that were due.
     pub(crate) events: u64,
     /// The number of events at which [`Control::stopped`] is asked again.
     check_at: u64,
@@ -33,25 +28,24 @@ pub(crate) struct Part<O> {
 const CHECK_EVERY: u64 = 1 << 14;
 
 impl<O: Observer> Part<O> {
-    /// Returns a part at time zero of a run of `count` flows in all, of which it has `flows`.
-    pub(crate) fn new(network: Network<O>, flows: Numbered<Flow>, delays: Delays, count: usize) -> Self {
-        Self {
-            network,
-            flows,
-            prefetcher: Prefetcher::new(count),
-            delays,
-            now: Time::ZERO,
-            events: 0,
-            check_at: CHECK_EVERY,
-        }
+    /// Returns a part at time zero.
+    pub(crate) const fn new(network: Network<O>, hosts: Hosts) -> Self {
+        Self { network, hosts, now: Time::ZERO, events: 0, check_at: CHECK_EVERY }
     }
 
     /// Handles every event before `until`; returns true if `control` stopped the run.
     pub(crate) fn handle_before(&mut self, until: Time, control: &Control) -> bool {
+        self.hosts.advance_to(until, &mut self.network);
         let stopped = self.handle_in_order(until, control);
         if !stopped {
             self.now = until;
+        } else if self.now < self.hosts.stop() {
+            // It goes on to where packets have been handled.
+            let until = self.hosts.stop();
+            self.handle_in_order(until, &Control::default());
+            self.now = until;
         }
+        self.events += self.hosts.take_uncounted();
         for link in self.network.events.links_before(self.now) {
             self.run_link(self.now, link);
         }
@@ -70,15 +64,16 @@ impl<O: Observer> Part<O> {
                 Next::Arrival(arriving) => {
                     let popped = self.network.events.pop(arriving);
                     let Some(packet) = &popped else { continue };
-                    if self.prefetcher.is_enabled() {
+                    let Hosts { flows, prefetcher, .. } = &mut self.hosts;
+                    if prefetcher.is_enabled() {
                         let Network { events, topology, sacks, .. } = &mut self.network;
-                        self.prefetcher.advance(events.last_place(arriving), (topology, sacks), &self.flows);
+                        prefetcher.advance(events.last_place(arriving), (topology, sacks), flows);
                     }
                     self.arrive(at, packet);
+                    self.events += 1;
                 }
-                Next::Event(target) => self.handle(at, target),
+                Next::Event(target) => self.events += u64::from(self.handle(at, target)),
             }
-            self.events += 1;
             if self.events >= self.check_at {
                 self.check_at = self.events + CHECK_EVERY;
                 if control.stopped() {
@@ -91,8 +86,7 @@ impl<O: Observer> Part<O> {
 
     /// Handles what happens at `link`, which is looked at later, before `until`.
     fn run_link(&mut self, until: Time, link: u32) {
-        let Self { network, prefetcher, flows, .. } = self;
-        self.events += network.run_link(until, link, |of, waiting| prefetcher.advance(waiting, of, flows));
+        self.events += self.network.run_link(until, link, &mut self.hosts) + self.hosts.take_uncounted();
     }
 
     /// Schedules the arrivals of the packets that other parts have sent.
@@ -112,12 +106,14 @@ impl<O: Observer> Part<O> {
     #[inline(always)]
     fn arrive(&mut self, now: Time, packet: &Packet) {
         if self.network.leave_link(now, packet) {
-            self.deliver(now, packet);
+            self.hosts.deliver(now, packet, &mut self.network);
         }
     }
 
-    fn handle(&mut self, now: Time, target: Target) {
-        let Self { network, prefetcher, flows, .. } = self;
+    /// Handles an event; returns false if it was for a timer whose deadline has moved.
+    fn handle(&mut self, now: Time, target: Target) -> bool {
+        let Self { network, hosts, .. } = self;
+        let Hosts { flows, prefetcher, .. } = hosts;
         prefetcher.advance_events(network.events.timers(), flows);
         match target {
             Target::LinkFree(link) => network.link_free(now, link),
@@ -128,35 +124,28 @@ impl<O: Observer> Part<O> {
             }
             Target::Release(link) => network.release(now, link),
             Target::Source(flow) => flows.with(flow, |flow| flow.on_source(now, network)),
-            Target::SenderTimer(flow) => flows.with(flow, |flow| flow.on_sender_timer(now, network)),
-            Target::ReceiverTimer(flow) => flows.with(flow, |flow| flow.on_receiver_timer(now, network)),
+            Target::SenderTimer(flow) => {
+                return flows.get_mut(flow).is_some_and(|flow| flow.on_sender_timer(now, network));
+            }
+            Target::ReceiverTimer(flow) => {
+                return flows.get_mut(flow).is_some_and(|flow| flow.on_receiver_timer(now, network));
+            }
             Target::RateControl(shaper) => network.control_rate(now, shaper),
         }
+        true
     }
 
     /// Starts the measurement.
     pub(crate) fn begin_measurement(&mut self) {
         let now = self.now;
-        self.flows.iter_mut().for_each(|flow| flow.begin_measurement(now));
-        self.delays.begin();
+        self.hosts.flows.iter_mut().for_each(|flow| flow.begin_measurement(now));
+        self.hosts.delays.begin();
         for link in &mut self.network.topology.links {
             if let LinkQueue::Managed(managed) = &mut link.queue
                 && let Some(meter) = &mut managed.meter
             {
                 meter.begin(self.now);
             }
-        }
-    }
-
-    /// Passes a packet that has reached its host to its flow, or to the controller whose probe it is.
-    #[inline(always)]
-    fn deliver(&mut self, now: Time, packet: &Packet) {
-        match self.flows.get_mut(packet.flow) {
-            Some(flow) => {
-                self.delays.arrived(now, packet, flow.is_tcp());
-                flow.on_packet(now, packet, &mut self.network);
-            }
-            None => self.network.probe_answered(now, packet),
         }
     }
 }

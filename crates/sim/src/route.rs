@@ -30,6 +30,8 @@ enum Kind {
     Link,
     /// A plain link between a node and a host. Each host has one flow and its own link.
     PlainHostLink,
+    /// Such a link to a host that takes packets [ahead of their time](crate::hosts).
+    Ahead,
     End,
 }
 
@@ -61,8 +63,19 @@ impl Step {
 
     /// Returns true for a plain link between a node and a host.
     #[inline]
-    pub(crate) fn is_plain_host_link(&self) -> bool {
-        self.kind == Kind::PlainHostLink
+    pub(crate) const fn is_plain_host_link(&self) -> bool {
+        matches!(self.kind, Kind::PlainHostLink | Kind::Ahead)
+    }
+
+    /// Returns true for a plain link to a host that takes packets [ahead of their time](crate::hosts).
+    #[inline]
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.kind == Kind::Ahead
+    }
+
+    /// Lets the host behind this plain link take packets ahead of their time.
+    pub(crate) const fn set_ahead(&mut self) {
+        self.kind = Kind::Ahead;
     }
 
     #[inline]

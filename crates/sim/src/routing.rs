@@ -7,7 +7,10 @@ use fairlane_scenario::{FlowGroup, Hop, Scenario};
 
 use crate::division::{SMALLEST, smallest};
 use crate::impairments::Impairments;
+use crate::hosts::{receives_ahead, sends_ahead};
+use crate::line::LineEnd;
 use crate::link::LinkQueue;
+use crate::prefetch;
 use crate::route::{Routes, Step};
 use crate::topology::{Topology, link_of};
 
@@ -22,9 +25,18 @@ pub(crate) struct Routing {
     entered: BTreeSet<u32>,
     /// Which links of the hosts of the group's last flow are plain.
     last: Option<[Option<[bool; 2]>; 2]>,
+    /// Hosts may take packets [ahead of their time](crate::hosts).
+    ahead: bool,
 }
 
 impl Routing {
+    /// Returns what is known before the first flow of `scenario`.
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let flows = scenario.flows.iter().map(|group| group.count as usize).sum();
+        // Where reading ahead pays, packets are read in the order in which they arrive.
+        Self { ahead: !prefetch::pays(flows), ..Self::default() }
+    }
+
     /// Begins another group of flows.
     pub(crate) const fn begin_group(&mut self) {
         self.last = None;
@@ -37,10 +49,11 @@ impl Routing {
 struct LineKey {
     /// The class of the link that they cross last.
     class: u32,
-    /// The link between nodes that they come from, whose packets are in order; `None` if they come from hosts.
+    /// The link between nodes that they come from, whose packets are in order; `None` if they come from hosts. For the packets of hosts that
+    /// take others [ahead of their time](crate::hosts), the link that those come from: what answers them is in the same order.
     from: Option<u32>,
-    /// The link between nodes that they reach; `None` for hosts and their links.
-    to: Option<u32>,
+    /// Where they arrive.
+    end: LineEnd,
 }
 
 impl Topology {
@@ -59,13 +72,30 @@ impl Topology {
         self.table.extend(sender.map(|[up, _]| host(self, up)));
         self.add_hops(&group.path);
         self.table.extend(receiver.map(|[down, _]| host(self, down)));
-        self.end_route(forward, flow, routing);
+        self.table.push(Step::END);
         let back = self.table.len() as u32;
         self.table.extend(receiver.map(|[_, up]| host(self, up)));
         self.add_hops(&group.back);
         self.table.extend(sender.map(|[_, down]| host(self, down)));
-        self.end_route(back, flow, routing);
+        self.table.push(Step::END);
+        let to_receiver = self.ahead_behind(forward, back, flow).filter(|_| routing.ahead && receives_ahead(group));
+        let to_sender = self.ahead_behind(back, forward, flow).filter(|_| routing.ahead && sends_ahead(group));
+        self.add_lines(forward, flow, [to_sender, to_receiver], routing);
+        self.add_lines(back, flow, [to_receiver, to_sender], routing);
         self.routes.push((flow, Routes { forward, back }));
+    }
+
+    /// Returns the link between nodes from which the host at the end of a route can take packets ahead of their time; `None` if it cannot. What it
+    /// sends in `answer` must not meet other packets before it comes to a delay line, and must not come back to this link at once.
+    fn ahead_behind(&self, route: u32, answer: u32, flow: u32) -> Option<u32> {
+            let between_nodes = |step: &Step| step.link(flow).filter(|link| *link < self.first_host_link);
+        let steps = &self.table[route as usize..];
+        let end = steps.iter().position(|step| step.link(flow).is_none())?;
+        let last = steps[..end].last().filter(|step| step.is_plain_host_link())?;
+        let from = steps[..end].iter().rev().nth(1).and_then(between_nodes)?;
+        let [first, second] = [0, 1].map(|place| self.table[answer as usize + place]);
+        let meets_none = first.is_plain_host_link() && between_nodes(&second) != Some(from);
+        (last.link(flow).is_some() && meets_none).then_some(from)
     }
 
     /// Adds the routes of probes: over each of these links, which have a shaper, and back.
@@ -73,7 +103,8 @@ impl Topology {
         for (number, hop) in shaped.enumerate() {
             let start = self.table.len() as u32;
             self.add_hops(&[hop, Hop { reverse: !hop.reverse, ..hop }]);
-            self.end_route(start, 0, routing);
+            self.table.push(Step::END);
+            self.add_lines(start, 0, [None; 2], routing);
             self.shapers[number].probe_along(start);
         }
     }
@@ -93,16 +124,17 @@ impl Topology {
         }
     }
 
-    /// Ends the route of `flow` that starts at `start`. A packet comes on a line where it has not yet crossed the plain link of a host.
-    fn end_route(&mut self, start: u32, flow: u32, routing: &mut Routing) {
-        self.table.push(Step::END);
+    /// Adds the delay lines of the route of `flow` that starts at `start`. A packet comes on a line where it has not yet crossed the plain link
+    /// of a host. `before` and `after` are the links between nodes from which the hosts at the route's ends take packets ahead of their time.
+    fn add_lines(&mut self, start: u32, flow: u32, [before, after]: [Option<u32>; 2], routing: &mut Routing) {
         let between_nodes =
             |topology: &Self, step: Step| step.link(flow).filter(|link| *link < topology.first_host_link);
         routing.entered.extend(between_nodes(self, self.table[start as usize]));
-        let mut from = None;
-        for index in start as usize..self.table.len() - 1 {
-            let [step, next] = [self.table[index], self.table[index + 1]];
-            let Some(link) = step.link(flow) else { continue };
+        let mut from = before;
+        for index in start as usize.. {
+            let step = self.table[index];
+            let Some(link) = step.link(flow) else { return };
+            let next = self.table[index + 1];
             if !step.is_plain_host_link() {
                 from = between_nodes(self, step);
             }
@@ -114,8 +146,16 @@ impl Topology {
                 continue;
             }
             let class = self.class(self.links[link as usize].medium as usize, routing);
+            let end = match (to, after) {
+                (Some(link), _) => LineEnd::Link(link),
+                (None, Some(from)) if next.link(flow).is_none() => {
+                    self.table[index].set_ahead();
+                    LineEnd::Ahead(from)
+                }
+                (None, _) => LineEnd::Host,
+            };
             let found = routing.lines.len() as u32;
-            self.table[index].line = *routing.lines.entry(LineKey { class, from, to }).or_insert(found);
+            self.table[index].line = *routing.lines.entry(LineKey { class, from, end }).or_insert(found);
         }
     }
 
@@ -144,7 +184,7 @@ impl Topology {
         for step in &mut self.table {
             step.line = numbers.get(step.line as usize).copied().unwrap_or(step.line);
         }
-        self.lines = routing.lines.keys().map(|key| key.to).collect();
+        self.lines = routing.lines.keys().map(|key| key.end).collect();
         let smallest = scenario.flows.iter().map(smallest).min().unwrap_or(SMALLEST);
         let all = !custom && self.shapers.is_empty();
         let deferred = |link: u32| self.lookahead(link, smallest).filter(|_| all && !routing.entered.contains(&link));

@@ -5,7 +5,7 @@ use fairlane_qdisc::{Duration, Time};
 use crate::arrival::FirstArrival;
 use crate::event::EventQueue;
 use crate::inlet::Inlet;
-use crate::line::{DelayLine, Pushed};
+use crate::line::{DelayLine, LineEnd, Pushed};
 use crate::packet::Packet;
 use crate::prefetch::ReadAhead;
 use crate::target::{Target, arrival_key, event_key, start_key, time_of};
@@ -43,7 +43,11 @@ pub(crate) struct Schedule {
     /// The packets that have not waited.
     lines: Vec<DelayLine>,
     /// Where each line leads.
-    ends: Vec<LineEnd>,
+    ways: Vec<Way>,
+    /// The lines to hosts that take packets ahead of their time.
+    ahead: Vec<u32>,
+    /// The packets for such hosts that waited for their link.
+    ahead_waited: WaitedPackets,
     /// Those of the links between nodes that are looked at later; `None` while one is being looked at, and for those whose events are
     /// handled in their turn.
     inlets: Vec<Option<Box<Inlet>>>,
@@ -57,11 +61,13 @@ pub(crate) struct Schedule {
 
 /// Where a line leads.
 #[derive(Clone, Copy, Debug)]
-enum LineEnd {
+enum Way {
     /// To where packets are handled in their turn: the line is this leaf of the arrivals.
-    Leaf(u32),
+    InTurn(u32),
     /// To this link between nodes, which is looked at later.
-    Link(u32),
+    Later(u32),
+    /// To hosts that take packets [ahead of their time](crate::hosts).
+    Ahead,
 }
 
 /// The leaves of a [`Schedule`]'s tournament of all but lines.
@@ -70,24 +76,29 @@ const WAITED: usize = 1;
 const LINKS: usize = 2;
 
 impl Schedule {
-    /// Returns an empty schedule. For each of `lines` the link between nodes to which it leads is given, if it leads to one; and for each of
-    /// `links` its lookahead if what happens there is handled later. `events_per_second` affects the speed and nothing else.
-    pub(crate) fn new(lines: &[Option<u32>], links: &[Option<Duration>], events_per_second: f64) -> Self {
-        let mut line_of = Vec::new();
-        let ends = (0..).zip(lines).map(|(line, to)| match to {
-            Some(link) if links[*link as usize].is_some() => LineEnd::Link(*link),
+    /// Returns an empty schedule of these `lines`. For each of `links` its lookahead is given if what happens there is handled later. `events_per_second` affects the speed and nothing else.
+    pub(crate) fn new(lines: &[LineEnd], links: &[Option<Duration>], events_per_second: f64) -> Self {
+        let (mut line_of, mut ahead) = (Vec::new(), Vec::new());
+        let ways = (0..).zip(lines).map(|(line, end)| match end {
+            LineEnd::Link(link) if links[*link as usize].is_some() => Way::Later(*link),
+            LineEnd::Ahead(from) if links[*from as usize].is_some() => {
+                ahead.push(line);
+                Way::Ahead
+            }
             _ => {
                 line_of.push(line);
-                LineEnd::Leaf(line_of.len() as u32 - 1)
+                Way::InTurn(line_of.len() as u32 - 1)
             }
         });
-        let ends = ends.collect();
+        let ways = ways.collect();
         let inlet = |link, lookahead: Option<_>| lookahead.map(|time| Box::new(Inlet::new(link, time, lines)));
         Self {
             events: EventQueue::new(events_per_second),
             waited: WaitedPackets::default(),
             lines: lines.iter().map(|_| DelayLine::default()).collect(),
-            ends,
+            ways,
+            ahead,
+            ahead_waited: WaitedPackets::default(),
             inlets: (0..).zip(links).map(|(link, lookahead)| inlet(link, *lookahead)).collect(),
             arrivals: Tournament::new(line_of.len()),
             tournament: Tournament::new(LINKS + links.len()),
@@ -134,14 +145,18 @@ impl Schedule {
     #[inline(never)]
     fn send_with_care(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), pushed: Pushed) {
         let refused = pushed == Pushed::Refused;
-        match self.ends[line as usize] {
-            LineEnd::Leaf(_) if refused => {
+        match self.ways[line as usize] {
+            Way::InTurn(_) if refused => {
                 if self.waited.push(packet, (at, route)) {
                     self.tournament.set(WAITED, self.first_that_waited());
                 }
             }
-            LineEnd::Leaf(place) => self.arrivals.set(place as usize, FirstArrival { at, flow: packet.flow, place }),
-            LineEnd::Link(link) => {
+            Way::InTurn(place) => self.arrivals.set(place as usize, FirstArrival { at, flow: packet.flow, place }),
+            Way::Ahead if refused => {
+                self.ahead_waited.push(packet, (at, route));
+            }
+            Way::Ahead => {}
+            Way::Later(link) => {
                 let Some(inlet) = &mut self.inlets[link as usize] else { return };
                 if refused {
                     inlet.waited.push(packet, (at, route));
@@ -202,6 +217,20 @@ impl Schedule {
         packet
     }
 
+    /// Adds the packets for hosts that take them ahead of their time that arrive before `until` to `due`, those of a flow in their order.
+    pub(crate) fn take_ahead(&mut self, until: Time, due: &mut Vec<Packet>) {
+        while self.ahead_waited.first().at < until {
+            due.extend(self.ahead_waited.take_first());
+        }
+        for line in &self.ahead {
+            let line = &mut self.lines[*line as usize];
+            while line.first_at() < until {
+                due.extend(line.front().copied());
+                line.remove_first();
+            }
+        }
+    }
+
     #[inline(never)]
     fn pop_waited(&mut self) -> Option<Packet> {
         let packet = self.waited.take_first();
@@ -255,19 +284,22 @@ impl Schedule {
     /// Returns a time before which nothing happens.
     pub(crate) fn next_at(&mut self) -> Time {
         let inlets = self.inlets.iter().flatten().map(|inlet| inlet.next).min();
-        time_of(self.tournament.known_winner()).min(self.arrivals.winner().at).min(inlets.unwrap_or(Time::MAX))
+        let ahead = self.ahead.iter().map(|line| self.lines[*line as usize].first_at()).min();
+        let in_turn = time_of(self.tournament.known_winner()).min(self.arrivals.winner().at);
+        [inlets, ahead].into_iter().flatten().min().unwrap_or(Time::MAX).min(in_turn).min(self.ahead_waited.first().at)
     }
 
     /// Returns the number of packets on links.
     pub(crate) fn packets(&self) -> usize {
         let waited: usize = self.inlets.iter().flatten().map(|inlet| inlet.waited.len()).sum();
-        waited + self.waited.len() + self.lines.iter().map(DelayLine::len).sum::<usize>()
+        waited + self.waited.len() + self.ahead_waited.len() + self.lines.iter().map(DelayLine::len).sum::<usize>()
     }
 
     /// Returns the packets on links, in any order.
     pub(crate) fn into_packets(self) -> impl Iterator<Item = Packet> {
         let waited = self.inlets.into_iter().flatten().flat_map(|inlet| inlet.waited.into_packets());
-        waited.chain(self.waited.into_packets()).chain(self.lines.into_iter().flat_map(DelayLine::into_packets))
+        let waited = waited.chain(self.waited.into_packets()).chain(self.ahead_waited.into_packets());
+        waited.chain(self.lines.into_iter().flat_map(DelayLine::into_packets))
     }
 
     /// Returns the timers and all else that is no arrival.

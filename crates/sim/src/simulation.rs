@@ -149,14 +149,14 @@ impl<O: Observer> Simulation<O> {
 
     /// Returns the counts of each flow since time zero, in the order of their numbers.
     pub fn flows(&self) -> impl Iterator<Item = FlowSample> {
-        (0..self.engine.part.flows.iter().len() as u32).filter_map(|id| self.flow(id))
+        (0..self.engine.part.hosts.flows.iter().len() as u32).filter_map(|id| self.flow(id))
     }
 
     /// Returns the counts of flow `id` since time zero; `None` if there is no such flow.
     #[must_use]
     pub fn flow(&self, id: u32) -> Option<FlowSample> {
         let network = &self.engine.part.network;
-        let flow = self.engine.part.flows.get(id)?;
+        let flow = self.engine.part.hosts.flows.get(id)?;
         Some(flow.sample(network.dropped[id as usize], network.lost[id as usize]))
     }
 

@@ -7,6 +7,7 @@ use fairlane_qdisc::{
 use fairlane_scenario::{Access, Application, FlowGroup, Hop, LinkSide, Scenario, Shaper, Tcp, Traffic, Wire};
 
 use crate::impairments::Impairments;
+use crate::line::LineEnd;
 use crate::link::{Carries, Link, LinkQueue, Managed, Medium, plain_limit};
 use crate::link_rates::RateChange;
 use crate::meter::{FlowRanges, Meter};
@@ -36,8 +37,8 @@ pub(crate) struct Topology {
     /// The changes of links' rates during the run, in the order of time.
     pub(crate) rate_changes: Vec<RateChange>,
     pub(crate) first_host_link: u32,
-    /// For each delay line the link between nodes that its packets reach next; `None` if that is a host or a host's link.
-    pub(crate) lines: Vec<Option<u32>>,
+    /// Where the packets of each delay line arrive.
+    pub(crate) lines: Vec<LineEnd>,
     /// The lookahead of each link between nodes that is [looked at](crate::inlet) only when its packets are needed; `None` for all others.
     pub(crate) deferred: Vec<Option<Duration>>,
 }
@@ -204,7 +205,7 @@ impl Topology {
         }
         topology.first_host_link = topology.links.len() as u32;
         topology.reserve(scenario);
-        let mut routing = Routing::default();
+        let mut routing = Routing::new(scenario);
         for group in &scenario.flows {
             let ends = [(&group.source, false), (&group.sink, true)]
                 .map(|(access, sink)| access.as_ref().map(|access| topology.host_kinds(access, group, sink)));

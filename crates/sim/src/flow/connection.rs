@@ -243,11 +243,20 @@ impl Connection {
         }
     }
 
-    /// Handles a timer event of the sender.
-    pub(crate) fn on_sender_timer<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
-        if !(self.sender_timer.fires(now) | self.pacing_timer.fires(now)) {
-            return;
-        }
+    /// Handles a timer event of the sender; returns true if a timer is due.
+    pub(crate) fn on_sender_timer<O: Observer>(
+        &mut self,
+        now: Time,
+        common: &mut Common,
+        network: &mut Network<O>,
+    ) -> bool {
+        let fires = self.sender_timer.fires(now) | self.pacing_timer.fires(now);
+        fires && self.check_sender(now, common, network)
+    }
+
+    /// Fires what is due of the sender's timers, and sets them again; returns true if one was.
+    #[inline(never)]
+    fn check_sender<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) -> bool {
         let due =
             [self.peers.sender.deadline(), self.peers.sender.release()].into_iter().flatten().any(|time| time <= now);
         let timeouts = self.peers.sender.timeouts();
@@ -257,16 +266,53 @@ impl Connection {
             }
         });
         common.totals.timeouts += self.peers.sender.timeouts() - timeouts;
+        due
     }
 
-    /// Handles a timer event of the receiver.
-    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) {
+    /// Fires the timers of the sender, which does not pace, that are due before `at`, and returns how often one was. Their events will find
+    /// nothing that is due.
+    #[inline(always)]
+    pub(super) fn fire_sender_before<O: Observer>(
+        &mut self,
+        at: Time,
+        common: &mut Common,
+        network: &mut Network<O>,
+    ) -> u64 {
+        let mut fired = 0;
+        while let Some(due) = self.peers.sender.deadline().filter(|due| *due < at) {
+            fired += u64::from(self.check_sender(due, common, network));
+        }
+        fired
+    }
+
+    /// Does so with the timer of the receiver.
+    #[inline(always)]
+    pub(super) fn fire_receiver_before<O: Observer>(
+        &mut self,
+        at: Time,
+        common: &Common,
+        network: &mut Network<O>,
+    ) -> u64 {
+        let Some(due) = self.peers.receiver.deadline().filter(|due| *due < at) else { return 0 };
+        let ack = self.peers.receiver.on_timer(due);
+        self.answer_apart(due, (ack.as_ref(), 0), common, network);
+        1
+    }
+
+    /// Handles a timer event of the receiver; returns true if the timer is due.
+    pub(crate) fn on_receiver_timer<O: Observer>(
+        &mut self,
+        now: Time,
+        common: &Common,
+        network: &mut Network<O>,
+    ) -> bool {
         if !self.receiver_timer.fires(now) {
-            return;
+            return false;
         }
         let due = self.peers.receiver.deadline().is_some_and(|deadline| deadline <= now);
         let ack = if due { self.peers.receiver.on_timer(now) } else { None };
         self.answer_apart(now, (ack.as_ref(), 0), common, network);
+        due
     }
 
     /// Handles an acknowledgement at the sender.

@@ -86,9 +86,14 @@ impl RateControlled {
     }
 
     /// Handles a timer event of the sender, which may send a packet.
-    pub(crate) fn on_sender_timer<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
+    pub(crate) fn on_sender_timer<O: Observer>(
+        &mut self,
+        now: Time,
+        common: &mut Common,
+        network: &mut Network<O>,
+    ) -> bool {
         if !self.sender_timer.fires(now) {
-            return;
+            return false;
         }
         if let Some(seq) = self.sender.on_timer(now) {
             let rtt = self.sender.rtt();
@@ -100,14 +105,22 @@ impl RateControlled {
             network.inject(now, &Packet { seq, ..common.data(now, flags) });
         }
         self.set_sender_timer(now, common, network);
+        true
     }
 
     /// Handles a timer event of the receiver.
-    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) {
-        if self.receiver_timer.fires(now) {
+    pub(crate) fn on_receiver_timer<O: Observer>(
+        &mut self,
+        now: Time,
+        common: &Common,
+        network: &mut Network<O>,
+    ) -> bool {
+        let fires = self.receiver_timer.fires(now);
+        if fires {
             let report = self.receiver.on_timer(now);
             self.send_report(now, report, common, network);
         }
+        fires
     }
 
     /// Handles a report at the sender.

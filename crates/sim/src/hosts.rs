@@ -1,0 +1,117 @@
+//! The hosts, with their flows.
+//!
+//! Most flows are alone: nothing but its packets and its own timers changes the receiver of a bulk transfer or its sender. So a packet for such a
+//! host can be handled as soon as a link sends it, as of its arrival: it is ahead of its time, and need not be sorted among all that happens
+//! before. Timers that are due before the packet fire first, and what the host sends in answer comes to a
+//! [delay line](crate::line::DelayLine) like all else. The result is the same as if each packet were handled in its turn.
+
+use std::mem;
+
+use fairlane_qdisc::{Duration, Time};
+use fairlane_scenario::{Application, FlowGroup, Tcp, Traffic};
+
+use crate::delays::Delays;
+use crate::flow::Flow;
+use crate::network::Network;
+use crate::numbered::Numbered;
+use crate::observer::Observer;
+use crate::packet::Packet;
+use crate::prefetch::Prefetcher;
+
+/// The flows of a run, or of a part of it, and what is noted when their packets arrive.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    pub(crate) flows: Numbered<Flow>,
+    pub(crate) delays: Delays,
+    pub(crate) prefetcher: Prefetcher,
+    /// The time from which nothing is handled ahead.
+    until: Time,
+    /// The time of the last packet that was handled ahead.
+    ahead: Time,
+    /// What was handled ahead and has not been counted.
+    uncounted: u64,
+    /// Packets that are handled ahead together.
+    due: Vec<Packet>,
+}
+
+impl Hosts {
+    /// Returns the hosts of `flows`, in a run of `count` flows in all.
+    pub(crate) fn new(flows: Numbered<Flow>, delays: Delays, count: usize) -> Self {
+        let prefetcher = Prefetcher::new(count);
+        Self { flows, delays, prefetcher, until: Time::ZERO, ahead: Time::ZERO, uncounted: 0, due: Vec::new() }
+    }
+
+    /// Passes a packet that has reached its host to its flow, or to the controller whose probe it is.
+    #[inline(always)]
+    pub(crate) fn deliver<O: Observer>(&mut self, now: Time, packet: &Packet, network: &mut Network<O>) {
+        match self.flows.get_mut(packet.flow) {
+            Some(flow) => {
+                self.delays.arrived(now, packet, flow.is_tcp());
+                flow.on_packet(now, packet, network);
+            }
+            None => network.probe_answered(now, packet),
+        }
+    }
+
+    /// Returns true if a packet that arrives at `at` may be handled ahead.
+    #[inline(always)]
+    pub(crate) fn reach(&self, at: Time) -> bool {
+        at < self.until
+    }
+
+    /// Handles a packet that arrives at `at` ahead of its time.
+    #[inline(always)]
+    pub(crate) fn deliver_ahead<O: Observer>(&mut self, at: Time, packet: &Packet, network: &mut Network<O>) {
+        self.ahead = self.ahead.max(at);
+        network.arrive_at_host();
+        if let Some(flow) = self.flows.get_mut(packet.flow) {
+            self.delays.arrived(at, packet, flow.is_tcp());
+            self.uncounted += 1 + flow.on_packet_ahead(at, packet, network);
+        }
+    }
+
+    /// From now on handles packets ahead that arrive before `until`, and first those that came too early for that.
+    pub(crate) fn advance_to<O: Observer>(&mut self, until: Time, network: &mut Network<O>) {
+        self.until = until;
+        let mut due = mem::take(&mut self.due);
+        network.events.take_ahead(until, &mut due);
+        // Packets of a flow stay in their order.
+        due.sort_by_key(|packet| packet.at);
+        for packet in due.drain(..) {
+            self.deliver_ahead(packet.at, &packet, network);
+        }
+        self.due = due;
+    }
+
+    /// Handles nothing more ahead, and returns the time before which that is complete.
+    pub(crate) fn stop(&mut self) -> Time {
+        self.until = self.ahead;
+        self.ahead + Duration::from_nanos(1)
+    }
+
+    /// Returns the number of events that were handled ahead since the last call.
+    #[inline(always)]
+    pub(crate) const fn take_uncounted(&mut self) -> u64 {
+        mem::replace(&mut self.uncounted, 0)
+    }
+}
+
+/// Returns true if nothing but data and its own timer changes a receiver of this group.
+pub(crate) fn receives_ahead(group: &FlowGroup) -> bool {
+    match &group.traffic {
+        Traffic::Udp(_) => true,
+        Traffic::Tcp(tcp) => {
+            group.later_phases.is_empty() && matches!(tcp.application, Application::Ftp | Application::OnOff(_))
+        }
+        Traffic::Tfrc(_) => false,
+    }
+}
+
+/// Returns true if nothing but acknowledgements and its own timers changes a sender of this group once it has started. One that paces sends more
+/// often by its timer than after an acknowledgement.
+pub(crate) fn sends_ahead(group: &FlowGroup) -> bool {
+    let Traffic::Tcp(Tcp { application: Application::Ftp, pacing: false, congestion, .. }) = &group.traffic else {
+        return false;
+    };
+    group.stop.is_none() && group.later_phases.is_empty() && !congestion.always_paces()
+}
