@@ -8,14 +8,14 @@ use fairlane_traffic::TransmissionTime;
 
 use crate::accounting::QueueAccounting;
 use crate::hosts::Hosts;
-use crate::inlet::{AtLink, Inlet};
+use crate::inlet::{AtLink, Coming, Inlet};
 use crate::link::{Link, LinkQueue, Managed, Medium};
 use crate::meter::Meter;
 use crate::network::{Network, Passage, retry_at};
 use crate::observer::Observer;
 use crate::packet::Packet;
 use crate::plain::PlainLink;
-use crate::prefetch::{self, BATCH, ReadAhead};
+use crate::prefetch::{self, BATCH};
 
 /// A packet that a link has begun to send.
 #[derive(Clone, Copy, Debug)]
@@ -57,11 +57,13 @@ impl<O: Observer> Network<O> {
         handled
     }
 
-    /// Reads what the next packets of `waiting` will need.
+    /// Reads what the next packets that come to a link will need.
     #[inline(always)]
-    fn read_ahead(&self, waiting: &mut dyn ReadAhead, hosts: &mut Hosts) {
+    fn read_ahead(&self, inlet: &mut Inlet, coming: Coming, hosts: &mut Hosts) {
         let Hosts { prefetcher, flows, .. } = hosts;
-        prefetcher.advance(waiting, (&self.topology, &self.sacks), flows);
+        if prefetcher.is_enabled() {
+            prefetcher.advance(inlet.waiting(coming), (&self.topology, &self.sacks), flows);
+        }
     }
 
     fn run_plain(
@@ -77,16 +79,21 @@ impl<O: Observer> Network<O> {
         let mut taken = mem::replace(&mut self.topology.links[link as usize], idle);
         let mut medium = self.topology.media[number as usize].clone();
         let mut handled = 0;
-        while let Some((now, AtLink::Arrival(place))) = inlet.next_before(until, inlet.first()) {
-            let Some(packet) = inlet.take_first(place, |waiting| self.read_ahead(waiting, hosts)) else { break };
+        let mut coming = inlet.coming();
+        while coming.at < until {
+            self.read_ahead(inlet, coming, hosts);
+            let Some(packet) = inlet.packet(coming) else { break };
             handled += 1;
-            match taken.take(&mut medium, now, packet.bytes) {
+            match taken.take(&mut medium, coming.at, packet.bytes) {
                 Some((begin, end)) => {
-                    self.go_on(now, &Passage { begin, arrival: end + medium.delay }, &packet, Some(hosts));
+                    let passage = Passage { begin, arrival: end + medium.delay };
+                    self.go_on(coming.at, &passage, packet, Some(hosts));
                 }
-                None => self.drop_at_plain_link(now, link, packet),
+                None => self.drop_at_plain_link(coming.at, link, *packet),
             }
+            coming = inlet.pass(coming);
         }
+        inlet.next = coming.at;
         self.topology.media[number as usize] = medium;
         self.topology.links[link as usize] = taken;
         self.packet_hops += handled;
@@ -105,13 +112,14 @@ impl<O: Observer> Network<O> {
         let (mut handled, mut arrived) = (0, 0);
         let mut sending = self.sending(link);
         // What the link sends arrives here later, if ever.
-        let mut first = inlet.first();
-        while let Some((now, what)) = inlet.next_before(until, first) {
+        let mut coming = inlet.coming();
+        while let Some((now, what)) = inlet.next_before(until, coming) {
             handled += 1;
             match what {
-                AtLink::Arrival(place) => {
-                    let Some(packet) = inlet.take_first(place, |waiting| self.read_ahead(waiting, hosts)) else { break };
-                    first = inlet.first();
+                AtLink::Arrival => {
+                    self.read_ahead(inlet, coming, hosts);
+                    let Some(packet) = inlet.packet(coming).copied() else { break };
+                    coming = inlet.pass(coming);
                     arrived += 1;
                     if let Some(meter) = &mut meter {
                         meter.arrived(now, packet.flow);

@@ -161,6 +161,7 @@ impl Divided {
         for (number, part) in self.parts.drain(..).enumerate() {
             let mut part = part.into_inner();
             part.receive(&self.mailboxes);
+            whole.events += part.events();
             for (link, owner) in self.division.links.iter().enumerate() {
                 if usize::from(*owner) == number {
                     mem::swap(&mut whole.network.topology.links[link], &mut part.network.topology.links[link]);
@@ -168,7 +169,6 @@ impl Divided {
             }
             whole.hosts.delays.take_over(&part.hosts.delays, part.hosts.flows.numbers());
             whole.hosts.flows.append(part.hosts.flows);
-            whole.events += part.events;
             whole.network.take_over(part.network);
         }
         whole.now = self.now;

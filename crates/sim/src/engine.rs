@@ -294,7 +294,8 @@ impl<'s, O: Observer> Engine<'s, O> {
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
         let Self { scenario, run, part, before, from, changes, .. } = self;
-        let Part { network, hosts, now, events, .. } = part;
+        let events = part.events();
+        let Part { network, hosts, now, .. } = part;
         let Hosts { flows, delays, .. } = hosts;
         let (scenario, from) = (&*scenario, from.unwrap_or(now));
         let packet_hops = network.packet_hops;

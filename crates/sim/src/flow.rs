@@ -188,21 +188,7 @@ impl Flow {
         }
     }
 
-    /// Handles a packet that reaches its host at `at`, ahead of its time. Timers that are due before it fire first; returns how often.
-    #[inline(always)]
-    pub(crate) fn on_packet_ahead<O: Observer>(&mut self, at: Time, packet: &Packet, network: &mut Network<O>) -> u64 {
-        let fired = match &mut self.endpoints {
-            Endpoints::Tcp(connection) if packet.flags.has(Flags::ACK) => {
-                connection.fire_sender_before(at, &mut self.common, network)
-            }
-            Endpoints::Tcp(connection) => connection.fire_receiver_before(at, &self.common, network),
-            Endpoints::Udp(_) | Endpoints::Tfrc(_) => 0,
-        };
-        self.on_packet(at, packet, network);
-        fired
-    }
-
-    /// Handles a packet that has reached its host.
+    /// Handles a packet that reaches its host at `now`, which may be [ahead of its time](crate::hosts).
     pub(crate) fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, network: &mut Network<O>) {
         if packet.flags.has(Flags::ACK) {
             match &mut self.endpoints {

@@ -28,8 +28,8 @@ pub(crate) struct Hosts {
     until: Time,
     /// The time of the last packet that was handled ahead.
     ahead: Time,
-    /// What was handled ahead and has not been counted.
-    uncounted: u64,
+    /// The packets that were handled ahead.
+    pub(crate) delivered: u64,
     /// Packets that are handled ahead together.
     due: Vec<Packet>,
 }
@@ -38,7 +38,7 @@ impl Hosts {
     /// Returns the hosts of `flows`, in a run of `count` flows in all.
     pub(crate) fn new(flows: Numbered<Flow>, delays: Delays, count: usize) -> Self {
         let prefetcher = Prefetcher::new(count);
-        Self { flows, delays, prefetcher, until: Time::ZERO, ahead: Time::ZERO, uncounted: 0, due: Vec::new() }
+        Self { flows, delays, prefetcher, until: Time::ZERO, ahead: Time::ZERO, delivered: 0, due: Vec::new() }
     }
 
     /// Passes a packet that has reached its host to its flow, or to the controller whose probe it is.
@@ -63,11 +63,9 @@ impl Hosts {
     #[inline(always)]
     pub(crate) fn deliver_ahead<O: Observer>(&mut self, at: Time, packet: &Packet, network: &mut Network<O>) {
         self.ahead = self.ahead.max(at);
+        self.delivered += 1;
         network.arrive_at_host();
-        if let Some(flow) = self.flows.get_mut(packet.flow) {
-            self.delays.arrived(at, packet, flow.is_tcp());
-            self.uncounted += 1 + flow.on_packet_ahead(at, packet, network);
-        }
+        self.deliver(at, packet, network);
     }
 
     /// From now on handles packets ahead that arrive before `until`, and first those that came too early for that.
@@ -87,12 +85,6 @@ impl Hosts {
     pub(crate) fn stop(&mut self) -> Time {
         self.until = self.ahead;
         self.ahead + Duration::from_nanos(1)
-    }
-
-    /// Returns the number of events that were handled ahead since the last call.
-    #[inline(always)]
-    pub(crate) const fn take_uncounted(&mut self) -> u64 {
-        mem::replace(&mut self.uncounted, 0)
     }
 }
 

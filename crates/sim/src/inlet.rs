@@ -18,8 +18,19 @@ pub(crate) enum AtLink {
     Free,
     /// Its discipline may release a packet that it held back.
     Release,
-    /// The first packet of this place arrives.
-    Arrival(u32),
+    /// The next packet arrives.
+    Arrival,
+}
+
+/// The next arrival at a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coming {
+    /// Its time; [`Time::MAX`] if there is none.
+    pub(crate) at: Time,
+    /// Where it is: the number of a line among those of the link, or [`WAITED`].
+    place: u32,
+    /// The time of the first arrival at any other place.
+    elsewhere: Time,
 }
 
 /// What is to happen at a link between nodes that is looked at later.
@@ -68,35 +79,38 @@ impl Inlet {
     /// Returns what happens next, with its time, if that is before `until`. Of what happens at the same time, the link becomes free first,
     /// then its discipline releases a packet, then packets arrive.
     #[inline(always)]
-    pub(crate) fn next_before(&mut self, until: Time, (first, place): (Time, u32)) -> Option<(Time, AtLink)> {
-        let at = first.min(self.free).min(self.release);
+    pub(crate) fn next_before(&mut self, until: Time, coming: Coming) -> Option<(Time, AtLink)> {
+        let own = self.free.min(self.release);
+        let at = own.min(coming.at);
         if at >= until {
             self.next = at;
             return None;
         }
-        if self.free == at {
+        if coming.at < own {
+            return Some((at, AtLink::Arrival));
+        }
+        if self.free == own {
             self.free = Time::MAX;
             return Some((at, AtLink::Free));
         }
-        if self.release == at {
-            self.release = Time::MAX;
-            return Some((at, AtLink::Release));
-        }
-        Some((at, AtLink::Arrival(place)))
+        self.release = Time::MAX;
+        Some((at, AtLink::Release))
     }
 
-    /// Returns the time and the place of the next arrival. Of packets of a flow that arrive at the same time, that which waited comes first,
-    /// and then that of the lower line.
-    #[inline(always)]
-    pub(crate) fn first(&self) -> (Time, u32) {
-        let (mut at, mut place) = (self.waited.first().at, WAITED);
-        for (line, other) in self.lines.iter().zip(0..) {
-            let first = line.first_at();
-            if first < at || (first == at && self.comes_before(other, place)) {
-                (at, place) = (first, other);
+    /// Returns the next arrival. Of packets of a flow that arrive at the same time, that which waited comes first, and then that of the lower
+    /// line.
+    #[inline]
+    pub(crate) fn coming(&self) -> Coming {
+        let mut first = Coming { at: self.waited.first().at, place: WAITED, elsewhere: Time::MAX };
+        for (line, place) in self.lines.iter().zip(0..) {
+            let at = line.first_at();
+            if at < first.at || (at == first.at && self.comes_before(place, first.place)) {
+                first = Coming { at, place, elsewhere: first.at };
+            } else {
+                first.elsewhere = first.elsewhere.min(at);
             }
         }
-        (at, place)
+        first
     }
 
     /// Returns true if of two places whose first packets arrive at the same time that of `place` comes first.
@@ -108,24 +122,40 @@ impl Inlet {
 
     /// Returns the first packet of a place.
     #[inline(always)]
-    pub(crate) fn front(&self, place: u32) -> Option<&Packet> {
+    fn front(&self, place: u32) -> Option<&Packet> {
         match self.lines.get(place as usize) {
             Some(line) => line.front(),
             None => self.waited.front(),
         }
     }
 
-    /// Removes and returns the first packet of a place, where there is one. `before_arrival` is called before that with the packets that
-    /// wait there.
+    /// Returns the packet that arrives next.
     #[inline(always)]
-    pub(crate) fn take_first(&mut self, place: u32, before_arrival: impl FnOnce(&mut dyn ReadAhead)) -> Option<Packet> {
-        let Some(line) = self.lines.get_mut(place as usize) else {
-            before_arrival(&mut self.waited);
-            return self.waited.take_first();
+    pub(crate) fn packet(&self, coming: Coming) -> Option<&Packet> {
+        self.front(coming.place)
+    }
+
+    /// Removes the packet that arrives next, and returns the arrival after it.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, Coming { place, elsewhere, .. }: Coming) -> Coming {
+        let at = match self.lines.get_mut(place as usize) {
+            Some(line) => {
+                line.remove_first();
+                line.first_at()
+            }
+            None => {
+                self.waited.take_first();
+                self.waited.first().at
+            }
         };
-        before_arrival(line);
-        let packet = line.front().copied();
-        line.remove_first();
-        packet
+        if at < elsewhere { Coming { at, place, elsewhere } } else { self.coming() }
+    }
+
+    /// Returns the packets that wait at the place of the next arrival.
+    pub(crate) fn waiting(&mut self, coming: Coming) -> &mut dyn ReadAhead {
+        match self.lines.get_mut(coming.place as usize) {
+            Some(line) => line,
+            None => &mut self.waited,
+        }
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Network<O> {
     /// The data packets of each flow that were lost during transmission.
     pub(crate) lost: Vec<u64>,
     pub(crate) packet_hops: u64,
+    /// The timers of flows that fired [ahead of their time](crate::hosts).
+    pub(crate) fired_ahead: u64,
     /// The packets that hosts have sent.
     pub(crate) injected: u64,
     /// The packets that have reached their hosts.
@@ -59,6 +61,7 @@ impl<O: Observer> Network<O> {
             dropped: zeros.clone(),
             lost: zeros,
             packet_hops: 0,
+            fired_ahead: 0,
             injected: 0,
             ejected: 0,
             dropped_at_plain_links: 0,

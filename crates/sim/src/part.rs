@@ -18,7 +18,7 @@ pub(crate) struct Part<O> {
     pub(crate) network: Network<O>,
     pub(crate) hosts: Hosts,
     pub(crate) now: Time,
-    /// The events that have been handled: arrivals, ends of transmissions, and timers that were due.
+    /// The events that have been handled in their turn.
     pub(crate) events: u64,
     /// The number of events at which [`Control::stopped`] is asked again.
     check_at: u64,
@@ -33,6 +33,11 @@ impl<O: Observer> Part<O> {
         Self { network, hosts, now: Time::ZERO, events: 0, check_at: CHECK_EVERY }
     }
 
+    /// Returns the number of events that have been handled: arrivals, ends of transmissions, timers that were due, and what else was scheduled.
+    pub(crate) const fn events(&self) -> u64 {
+        self.events + self.hosts.delivered + self.network.fired_ahead
+    }
+
     /// Handles every event before `until`; returns true if `control` stopped the run.
     pub(crate) fn handle_before(&mut self, until: Time, control: &Control) -> bool {
         self.hosts.advance_to(until, &mut self.network);
@@ -45,7 +50,6 @@ impl<O: Observer> Part<O> {
             self.handle_in_order(until, &Control::default());
             self.now = until;
         }
-        self.events += self.hosts.take_uncounted();
         for link in self.network.events.links_before(self.now) {
             self.run_link(self.now, link);
         }
@@ -86,7 +90,7 @@ impl<O: Observer> Part<O> {
 
     /// Handles what happens at `link`, which is looked at later, before `until`.
     fn run_link(&mut self, until: Time, link: u32) {
-        self.events += self.network.run_link(until, link, &mut self.hosts) + self.hosts.take_uncounted();
+        self.events += self.network.run_link(until, link, &mut self.hosts);
     }
 
     /// Schedules the arrivals of the packets that other parts have sent.

@@ -269,34 +269,22 @@ impl Connection {
         due
     }
 
-    /// Fires the timers of the sender, which does not pace, that are due before `at`, and returns how often one was. Their events will find
-    /// nothing that is due.
+    /// Fires the timers of the sender that are due before `now`, if that is [ahead](crate::hosts). Their events will find nothing that is due.
     #[inline(always)]
-    pub(super) fn fire_sender_before<O: Observer>(
-        &mut self,
-        at: Time,
-        common: &mut Common,
-        network: &mut Network<O>,
-    ) -> u64 {
-        let mut fired = 0;
-        while let Some(due) = self.peers.sender.deadline().filter(|due| *due < at) {
-            fired += u64::from(self.check_sender(due, common, network));
+    fn fire_sender_before<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
+        while let Some(due) = self.peers.sender.deadline().filter(|due| *due < now) {
+            network.fired_ahead += u64::from(self.check_sender(due, common, network));
         }
-        fired
     }
 
     /// Does so with the timer of the receiver.
     #[inline(always)]
-    pub(super) fn fire_receiver_before<O: Observer>(
-        &mut self,
-        at: Time,
-        common: &Common,
-        network: &mut Network<O>,
-    ) -> u64 {
-        let Some(due) = self.peers.receiver.deadline().filter(|due| *due < at) else { return 0 };
-        let ack = self.peers.receiver.on_timer(due);
-        self.answer_apart(due, (ack.as_ref(), 0), common, network);
-        1
+    fn fire_receiver_before<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) {
+        if let Some(due) = self.peers.receiver.deadline().filter(|due| *due < now) {
+            let ack = self.peers.receiver.on_timer(due);
+            network.fired_ahead += 1;
+            self.answer_apart(due, (ack.as_ref(), 0), common, network);
+        }
     }
 
     /// Handles a timer event of the receiver; returns true if the timer is due.
@@ -323,6 +311,7 @@ impl Connection {
         common: &mut Common,
         network: &mut Network<O>,
     ) {
+        self.fire_sender_before(now, common, network);
         if packet.flags.has(Flags::SYN) {
             if packet.seq == self.peers.first {
                 self.with_sender(now, common, network, |sender, output| sender.on_syn_ack(now, output));
@@ -394,6 +383,7 @@ impl Connection {
         common: &mut Common,
         network: &mut Network<O>,
     ) {
+        self.fire_receiver_before(now, common, network);
         let Some(seq) = packet.seq.checked_sub(self.peers.first) else { return };
         let (ce, cwr) = (packet.flags.has(Flags::CE), packet.flags.has(Flags::CWR));
         let mut received = self.peers.receiver.on_segment(now, seq, packet.sent, ce, cwr);
