@@ -21,18 +21,28 @@ pub(crate) struct Delays {
     scores: Vec<Option<Box<FlowScore>>>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct FlowDelays {
     sums: PathRun,
-    /// The delay of the last data packet, in nanoseconds; `None` before the first.
-    last: Option<u64>,
+    /// The delay of the last data packet, in nanoseconds; [`NONE`] before the first.
+    last: u64,
+}
+
+/// No delay.
+const NONE: u64 = u64::MAX;
+
+impl FlowDelays {
+    /// Returns the counts before the first packet.
+    fn new() -> Self {
+        Self { sums: PathRun::default(), last: NONE }
+    }
 }
 
 impl Delays {
     /// Returns the counts of the flows of `scenario`; none if these are too many.
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
-        let flows = if count < MAX_FLOWS { vec![FlowDelays::default(); count] } else { Vec::new() };
+        let flows = if count < MAX_FLOWS { vec![FlowDelays::new(); count] } else { Vec::new() };
         let scored = scenario.flows.iter().any(|group| group.score.is_some()) && !flows.is_empty();
         let each = scenario.flows.iter().flat_map(|group| (0..group.count).map(|_| FlowScore::new(scenario, group)));
         Self { flows, scores: if scored { each.collect() } else { Vec::new() } }
@@ -44,7 +54,8 @@ impl Delays {
         let Some(FlowDelays { sums, last }) = self.flows.get_mut(packet.flow as usize) else { return };
         let delay = (now - packet.sent).as_nanos();
         if packet.flags.is_data() {
-            let before = last.replace(delay).unwrap_or(delay);
+            let before = if *last == NONE { delay } else { *last };
+            *last = delay;
             sums.delay_ns = sums.delay_ns.saturating_add(delay);
             sums.variation_ns = sums.variation_ns.saturating_add(delay.abs_diff(before));
         } else if tcp && packet.kind() == PacketKind::Ack {

@@ -161,7 +161,8 @@ impl Divided {
         for (number, part) in self.parts.drain(..).enumerate() {
             let mut part = part.into_inner();
             part.receive(&self.mailboxes);
-            whole.events += part.events();
+            whole.events += part.events;
+            whole.hosts.delivered += part.hosts.delivered;
             for (link, owner) in self.division.links.iter().enumerate() {
                 if usize::from(*owner) == number {
                     mem::swap(&mut whole.network.topology.links[link], &mut part.network.topology.links[link]);
@@ -180,6 +181,7 @@ impl Network<()> {
     /// Adds the counts of a part, and its packets; their options and the events are forgotten.
     fn take_over(&mut self, part: Self) {
         self.packet_hops += part.packet_hops;
+        self.fired_ahead += part.fired_ahead;
         self.injected += part.injected;
         self.ejected += part.ejected;
         self.dropped_at_plain_links += part.dropped_at_plain_links;

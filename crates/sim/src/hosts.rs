@@ -64,7 +64,6 @@ impl Hosts {
     pub(crate) fn deliver_ahead<O: Observer>(&mut self, at: Time, packet: &Packet, network: &mut Network<O>) {
         self.ahead = self.ahead.max(at);
         self.delivered += 1;
-        network.arrive_at_host();
         self.deliver(at, packet, network);
     }
 

@@ -29,12 +29,13 @@ pub(crate) struct Network<O> {
     pub(crate) dropped: Vec<u64>,
     /// The data packets of each flow that were lost during transmission.
     pub(crate) lost: Vec<u64>,
+    /// The links that packets have crossed, without the last one of those that reached their hosts ahead of their time.
     pub(crate) packet_hops: u64,
     /// The timers of flows that fired [ahead of their time](crate::hosts).
     pub(crate) fired_ahead: u64,
     /// The packets that hosts have sent.
     pub(crate) injected: u64,
-    /// The packets that have reached their hosts.
+    /// The packets that have reached their hosts in their turn.
     pub(crate) ejected: u64,
     /// Packets of either kind that plain links have dropped.
     pub(crate) dropped_at_plain_links: u64,
@@ -109,23 +110,16 @@ impl<O: Observer> Network<O> {
     /// its route.
     #[inline]
     pub(crate) fn leave_link(&mut self, now: Time, packet: &Packet) -> bool {
+        self.packet_hops += 1;
         let Some(next) = self.topology.table[packet.route as usize].link(packet.flow) else {
-            self.arrive_at_host();
+            self.ejected += 1;
             return true;
         };
-        self.packet_hops += 1;
         if packet.flow as usize >= self.topology.flows {
             self.topology.probe_passed(now, packet);
         }
         self.enter(now, next, packet);
         false
-    }
-
-    /// Counts a packet that has reached its host.
-    #[inline(always)]
-    pub(crate) const fn arrive_at_host(&mut self) {
-        self.packet_hops += 1;
-        self.ejected += 1;
     }
 
     /// Handles the end of a transmission: `link` may send its next packet.

@@ -15,7 +15,7 @@ use crate::observer::Observer;
 use crate::packet::{Flags, NO_SACK, Packet, packet_bytes};
 use crate::sack_table::AckOptions;
 use crate::target::Target;
-use crate::tcp::{Ack, Opening, SackBlocks, Segment, SegmentSink, TcpReceiver, TcpSender};
+use crate::tcp::{Ack, Opening, Received, SackBlocks, Segment, SegmentSink, TcpReceiver, TcpSender};
 use crate::timer::Timer;
 
 /// A sender, its receiver and the application.
@@ -78,6 +78,12 @@ enum Application {
 }
 
 impl Application {
+    /// Returns true if it sends without end, and so need not be told what has arrived.
+    #[inline(always)]
+    const fn is_bulk(&self) -> bool {
+        matches!(self, Self::Ftp(_) | Self::OnOff(_))
+    }
+
     fn new(tcp: &Tcp, common: &Common, seed: Seed, browser: Option<u32>) -> Self {
         match &tcp.application {
             scenario::Application::Ftp => Self::Ftp(common.has_later_phases().then(|| Box::new(tcp.clone()))),
@@ -325,11 +331,19 @@ impl Connection {
             AckOptions { sack: ack.sack, delay: ack.delay } = network.sacks.take(packet.sack);
         }
         self.with_sender(now, common, network, |sender, output| sender.on_ack(now, &ack, output));
+        if !self.application.is_bulk() {
+            self.tell_sender(now, common.id, network);
+        }
+    }
+
+    /// Tells an application with an end that its data have been acknowledged.
+    #[inline(never)]
+    fn tell_sender<O: Observer>(&mut self, now: Time, id: u32, network: &mut Network<O>) {
         let acknowledged = self.peers.sender.acknowledged();
         match &mut self.application {
             Application::Transfers(transfers) => {
                 if let Some(pause) = transfers.acknowledged(acknowledged) {
-                    network.events.push(now + pause, Target::Source(common.id));
+                    network.events.push(now + pause, Target::Source(id));
                 }
             }
             Application::Web(web) => {
@@ -339,18 +353,18 @@ impl Connection {
                 }
                 let (flow, pause) = match browser.acknowledged() {
                     Some(pause) => (browser.leader(), pause),
-                    None => (common.id, Duration::ZERO),
+                    None => (id, Duration::ZERO),
                 };
                 network.events.push(now + pause, Target::Source(flow));
             }
             Application::Video(video) => {
                 if let Some(pause) = video.acknowledged(acknowledged) {
-                    network.events.push(now + pause, Target::Source(common.id));
+                    network.events.push(now + pause, Target::Source(id));
                 }
             }
             Application::Rpc(rpc) => {
                 if rpc.acknowledged(acknowledged) {
-                    network.events.push(now, Target::Source(common.id));
+                    network.events.push(now, Target::Source(id));
                 }
             }
             Application::Ftp(_) | Application::OnOff(_) => {}
@@ -386,10 +400,25 @@ impl Connection {
         self.fire_receiver_before(now, common, network);
         let Some(seq) = packet.seq.checked_sub(self.peers.first) else { return };
         let (ce, cwr) = (packet.flags.has(Flags::CE), packet.flags.has(Flags::CWR));
-        let mut received = self.peers.receiver.on_segment(now, seq, packet.sent, ce, cwr);
+        let received = self.peers.receiver.on_segment(now, seq, packet.sent, ce, cwr);
         if received.new {
             common.totals.unique_bytes += u64::from(packet.bytes);
         }
+        if !self.application.is_bulk() {
+            return self.tell_receiver(now, received, common, network);
+        }
+        self.answer(now, (received.ack.as_ref(), 0), common, network);
+    }
+
+    /// Tells an application with an end that data have been received, and answers them.
+    #[inline(never)]
+    fn tell_receiver<O: Observer>(
+        &mut self,
+        now: Time,
+        mut received: Received,
+        common: &Common,
+        network: &mut Network<O>,
+    ) {
         let (ack, next, mut request) = (&mut received.ack, self.peers.receiver.next(), 0);
         match &mut self.application {
             Application::Transfers(transfers) => transfers.received(now, next),
@@ -413,7 +442,7 @@ impl Connection {
             }
             Application::Ftp(_) | Application::OnOff(_) => {}
         }
-        self.answer(now, (ack.as_ref(), request), common, network);
+        self.answer_apart(now, (ack.as_ref(), request), common, network);
     }
 
     /// Calls `act` with the sender, then sets its timers.

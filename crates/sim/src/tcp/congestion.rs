@@ -169,7 +169,7 @@ enum SlowStartExit {
     HyStartPlusPlus(HyStartPlusPlus),
 }
 
-// Most senders have no `CongestionControl`, so its methods are `cold`.
+// Most senders have no `CongestionControl`, so its methods are `cold`, and take samples by value: these need no memory without it.
 impl CongestionControl {
     /// Returns the congestion control of `tcp`; `None` for plain Reno. `phase` differs between senders.
     pub(super) fn new(tcp: &Tcp, phase: u64) -> Option<Box<Self>> {
@@ -198,7 +198,8 @@ impl CongestionControl {
 
     /// Grows the window after an acknowledgement of new segments outside recovery that signals no congestion.
     #[cold]
-    pub(super) fn grow(&mut self, size: &mut WindowSize, sample: &AckSample) {
+    pub(super) fn grow(&mut self, size: &mut WindowSize, sample: AckSample) {
+        let sample = &sample;
         if self.validation.as_mut().is_some_and(|validation| !validation.allows_growth(size, sample.now)) {
             return;
         }
@@ -225,7 +226,8 @@ impl CongestionControl {
 
     /// Handles any acknowledgement, after loss recovery.
     #[cold]
-    pub(super) fn on_ack(&mut self, size: &mut WindowSize, sample: &AckSample, loss_state: LossState) {
+    pub(super) fn on_ack(&mut self, size: &mut WindowSize, sample: AckSample, loss_state: LossState) {
+        let sample = &sample;
         match &mut self.algorithm {
             Algorithm::Reno | Algorithm::Vegas(_) => {}
             Algorithm::Cubic(cubic) => cubic.on_ack(sample),

@@ -113,7 +113,8 @@ impl TcpReceiver {
         let new = self.accept(seq);
         // At once if a segment is out of order or fills a gap (RFC 5681, section 4.2), and if the echo changes.
         let prompt = !expected || gap || changes || counted;
-        Received { new, ack: if prompt { Some(self.acknowledge()) } else { self.acknowledge_later(now) } }
+        let acknowledges = prompt || !self.delays_acknowledgement(now);
+        Received { new, ack: acknowledges.then(|| self.acknowledge()) }
     }
 
     /// Handles segment `seq` if an acknowledgement is delayed and the marking of `seq` differs from that of the
@@ -198,16 +199,13 @@ impl TcpReceiver {
         self.recent = [Some(seq), others.next(), others.next()];
     }
 
+    /// Delays the acknowledgement of a segment; returns false if it is not to be delayed.
     #[inline]
-    fn acknowledge_later(&mut self, now: Time) -> Option<Ack> {
-        match self.ack_delay {
-            // At least every second segment is acknowledged (RFC 1122, section 4.2.3.2).
-            Some(delay) if self.deadline == Time::MAX => {
-                self.deadline = now + delay;
-                None
-            }
-            _ => Some(self.acknowledge()),
-        }
+    fn delays_acknowledgement(&mut self, now: Time) -> bool {
+        // At least every second segment is acknowledged (RFC 1122, section 4.2.3.2).
+        let Some(delay) = self.ack_delay.filter(|_| self.deadline == Time::MAX) else { return false };
+        self.deadline = now + delay;
+        true
     }
 
     #[inline]

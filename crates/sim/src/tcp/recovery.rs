@@ -19,8 +19,9 @@ use super::Ack;
 use super::congestion::AckSample;
 use super::state::SenderState;
 
-/// The loss recovery of one sender.
+/// The loss recovery of one sender. The compiler would hide the variant in one of their fields, where it takes longer to read.
 #[derive(Clone, Debug)]
+#[repr(u8)]
 pub(super) enum Recovery {
     /// Fast retransmit only.
     Tahoe,
@@ -64,8 +65,8 @@ impl Recovery {
     #[inline]
     pub(super) fn note(&mut self, state: &mut SenderState, ack: &Ack, now: Time) -> bool {
         match self {
-            Self::Sack(sack) => sack.note(state, &ack.sack),
-            Self::Rack(rack) => rack.note(state, ack, now),
+            Self::Sack(sack) => sack.note(state, ack.sack),
+            Self::Rack(rack) => rack.note(state, *ack, now),
             Self::Tahoe | Self::Reno | Self::NewReno(_) => true,
         }
     }
@@ -76,9 +77,9 @@ impl Recovery {
         match self {
             Self::Tahoe => tahoe::on_advance(state, sample, grow),
             Self::Reno => reno::on_advance(state, sample, grow),
-            Self::NewReno(newreno) => newreno.on_advance(state, sample, grow),
-            Self::Sack(sack) => sack.on_advance(state, sample, grow),
-            Self::Rack(rack) => rack.on_advance(state, sample, grow),
+            Self::NewReno(newreno) => newreno.on_advance(state, *sample, grow),
+            Self::Sack(sack) => sack.on_advance(state, *sample, grow),
+            Self::Rack(rack) => rack.on_advance(state, *sample, grow),
         }
     }
 

@@ -28,8 +28,8 @@ pub struct TcpSender {
     marks: Option<Box<MarkFeedback>>,
     /// When the retransmission timer fires; [`Time::MAX`] while it is off.
     deadline: Time,
-    timeouts: u64,
-    retransmissions: u64,
+    timeouts: u32,
+    retransmissions: u32,
 }
 
 /// A packet without data by which a sender opens a connection (RFC 9293, section 3.5).
@@ -209,7 +209,7 @@ impl TcpSender {
     fn on_deadline(&mut self, now: Time, output: &mut impl SegmentSink) {
         if let Some(Handshake::SynSent { copies, .. }) = self.handshake.as_deref_mut() {
             *copies += 1;
-            self.timeouts += 1;
+            self.timeouts = self.timeouts.saturating_add(1);
             self.rtt.back_off();
             self.restart_timer(now);
             return output.open(Opening::Syn);
@@ -221,7 +221,7 @@ impl TcpSender {
             self.rtt.back_off();
             return;
         }
-        self.timeouts += 1;
+        self.timeouts = self.timeouts.saturating_add(1);
         let clock = Clock::new(now, &self.rtt, self.deadline);
         self.recovery.on_timeout(&mut self.state, clock);
         self.rtt.back_off();
@@ -246,13 +246,13 @@ impl TcpSender {
     /// Returns the number of retransmission timeouts so far, those of SYNs included.
     #[must_use]
     pub fn timeouts(&self) -> u64 {
-        self.timeouts
+        u64::from(self.timeouts)
     }
 
     /// Returns the number of retransmitted segments so far, including unnecessary ones.
     #[must_use]
     pub fn retransmissions(&self) -> u64 {
-        self.retransmissions
+        u64::from(self.retransmissions)
     }
 
     /// Returns the congestion window in segments, including its inflation by fast recovery (RFC 5681, section 3.2); at
@@ -412,7 +412,7 @@ impl TcpSender {
         let retransmission = seq < self.state.max;
         let cwr = self.state.cwr && !retransmission;
         if retransmission {
-            self.retransmissions += 1;
+            self.retransmissions = self.retransmissions.saturating_add(1);
             // Karn's algorithm: an acknowledgement could be for either copy.
             if matches!(self.timing, Timing::Segment { seq: timed, .. } if timed == seq) {
                 self.timing.discard();

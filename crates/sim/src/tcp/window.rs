@@ -33,7 +33,7 @@ impl Window {
         match &mut self.control {
             None if self.size.in_slow_start() => reno::start(&mut self.size, sample),
             None => reno::avoid(&mut self.size, sample),
-            Some(control) => control.grow(&mut self.size, sample),
+            Some(control) => control.grow(&mut self.size, *sample),
         }
         self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));
     }
@@ -92,7 +92,7 @@ impl Window {
     /// Handles any acknowledgement, after loss recovery.
     pub(super) fn on_ack(&mut self, sample: &AckSample, loss_state: LossState) {
         if let Some(control) = &mut self.control {
-            control.on_ack(&mut self.size, sample, loss_state);
+            control.on_ack(&mut self.size, *sample, loss_state);
             self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));
         }
     }

@@ -17,10 +17,10 @@ pub(in super::super) struct NewReno {
 
 impl NewReno {
     #[inline(never)]
-    pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
+    pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: AckSample, grow: bool) -> Advance {
         if !state.recovering {
             if grow {
-                state.window.grow(sample);
+                state.window.grow(&sample);
             }
             return Advance::Proceed;
         }

@@ -141,7 +141,8 @@ impl Rack {
 
     /// Records what an acknowledgement delivers; `state` already reflects its cumulative part.
     #[inline(never)]
-    pub(super) fn note(&mut self, state: &mut SenderState, ack: &Ack, now: Time) -> bool {
+    pub(super) fn note(&mut self, state: &mut SenderState, ack: Ack, now: Time) -> bool {
+        let ack = &ack;
         self.delivered = 0;
         self.una_before = self.first;
         let mut fresh = std::mem::take(&mut self.fresh);
@@ -217,10 +218,10 @@ impl Rack {
 
     /// Handles an acknowledgement of new segments.
     #[inline(never)]
-    pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
+    pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: AckSample, grow: bool) -> Advance {
         if !state.recovering {
             if grow {
-                state.window.grow(sample);
+                state.window.grow(&sample);
             }
         } else if state.una >= self.end {
             state.recovering = false;

@@ -26,7 +26,7 @@ pub(in super::super) struct Sack {
 
 impl Sack {
     #[inline(never)]
-    pub(super) fn note(&mut self, state: &mut SenderState, blocks: &SackBlocks) -> bool {
+    pub(super) fn note(&mut self, state: &mut SenderState, blocks: SackBlocks) -> bool {
         self.arrived.remove_below(state.una);
         let mut new = false;
         for &(start, end) in blocks.as_slice() {
@@ -42,11 +42,11 @@ impl Sack {
     }
 
     #[inline(never)]
-    pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
+    pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: AckSample, grow: bool) -> Advance {
         if state.recovering {
             state.recovering = state.una < self.end;
         } else if grow {
-            state.window.grow(sample);
+            state.window.grow(&sample);
         }
         Advance::Proceed
     }
