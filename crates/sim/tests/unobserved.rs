@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fairlane_qdisc::{Duration, Time};
+use fairlane_qdisc::{Duration, Seed, Stream, Time};
 use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::{Control, Observer, PacketEvent, Simulation, run};
 
@@ -141,4 +141,110 @@ fn steps_show_the_same_state() {
             unobserved.change(&changed).unwrap_or_else(|error| panic!("{error}"));
         }
     }
+}
+
+/// Returns one of `choices`.
+fn one_of<'a>(random: &mut Stream, choices: &[&'a str]) -> &'a str {
+    choices[random.below(choices.len() as u32) as usize]
+}
+
+/// Returns a chain of three nodes whose links, hosts and flows are drawn: timers that are due before a packet, delayed acknowledgements, hosts'
+/// links that are slow, have a discipline or do not exist, flows that stop and that start again, and routes between neighbouring hosts.
+fn drawn(random: &mut Stream) -> String {
+    let mut text = String::from("duration = \"3s\"\nwarmup = \"200ms\"\n");
+    for (from, to) in [("a", "b"), ("b", "c")] {
+        let rate = one_of(random, &["500kbit", "2mbit", "7mbit"]);
+        let delay = one_of(random, &["1ms", "9ms", "40ms"]);
+        let [queue, back] = [(); 2].map(|()| one_of(random, &["droptail", "red", "choke", "codel", "fq-codel", "cbq"]));
+        let loss = one_of(random, &["", "", "", "loss = 0.05\n", "jitter = \"800us\"\n"]);
+        text += &format!(
+            "[[links]]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{rate}\"\ndelay = \"{delay}\"\n{loss}\
+             queue = {{ kind = \"{queue}\" }}\nreverse = {{ queue = {{ kind = \"{back}\" }} }}\n"
+        );
+    }
+    for number in 0..4 + random.below(4) {
+        let [from, to] = *[["a", "b"], ["a", "c"], ["b", "c"], ["c", "a"], ["b", "a"]]
+            .get(random.below(5) as usize)
+            .expect("one of five");
+        text += &format!("[[flows]]\nname = \"{number}\"\nfrom = \"{from}\"\nto = \"{to}\"\ncount = {}\n", 1 + random.below(3));
+        let rate = one_of(random, &["900kbit", "10mbit", "100mbit"]);
+        let delay = one_of(random, &["0s", "1ms", "20ms"]);
+        let queue = one_of(random, &["", "", ", queue = { kind = \"red\" }"]);
+        text += &one_of(random, &["", "access\n", "access\n", "access\n"])
+            .replace("access", &format!("access = {{ rate = \"{rate}\", delay = \"{delay}\"{queue} }}"));
+        let stop = one_of(random, &["", "", "stop = \"2s\"\n"]);
+        let phases = one_of(random, &[stop, stop, "phases = [[\"0s\", \"1s\"], [\"1300ms\", \"2500ms\"]]\n"]);
+        match random.below(10) {
+            0 => {
+                text += &format!("kind = \"udp\"\nrate = \"400kbit\"\n{phases}");
+                continue;
+            }
+            1 => {
+                text += &format!("kind = \"tfrc\"\n{stop}");
+                continue;
+            }
+            _ => {}
+        }
+        let cc = one_of(random, &["reno", "tahoe", "newreno", "sack", "cubic", "vegas", "bbr", "ledbat"]);
+        let source = one_of(
+            random,
+            &["", "", "", "", "source = \"exponential\"\non = \"200ms\"\noff = \"100ms\"\n", "source = \"transfers\"\nsize = \"20kb\"\n"],
+        );
+        let times = if source.is_empty() { phases } else { stop };
+        let ack = one_of(random, &["false", "\"15ms\"", "\"200ms\""]);
+        let recovery = one_of(random, &["", "", ", recovery = \"rack\""]);
+        let recovery = if cc == "reno" || cc == "cubic" { recovery } else { "" };
+        let handshake = one_of(random, &["true", "false"]);
+        text += &format!(
+            "kind = \"tcp\"\ncc = \"{cc}\"\n{source}{times}tcp = {{ preset = \"modern\", delayed_ack = {ack}, \
+             min_rto = \"30ms\", initial_rto = \"100ms\", handshake = {handshake}{recovery} }}\n"
+        );
+    }
+    text
+}
+
+/// Would catch a packet that its host takes ahead of its time although something else happens there before, or in another order: in the whole
+/// result, and in the state of each flow after any step.
+#[test]
+fn any_network_gives_the_same_result() {
+    let mut random = Seed::new(1).stream("networks");
+    for _ in 0..150 {
+        let text = drawn(&mut random);
+        let read = Document::parse("drawn.toml", &text).and_then(|document| document.scenario());
+        let scenario = read.unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let [whole, unobserved] = both(&scenario);
+        assert!(whole == unobserved, "{text}\n{whole}\n{unobserved}");
+        let mut observed = Simulation::observed(&scenario, 0, Idle).unwrap_or_else(|error| panic!("{error}"));
+        let mut unobserved = Simulation::new(&scenario, 0).unwrap_or_else(|error| panic!("{error}"));
+        let mut now = Time::ZERO;
+        for _ in 0..25 {
+            now += Duration::from_nanos(u64::from(random.below(200_000_000)));
+            now = now.min(Time::ZERO + scenario.duration);
+            observed.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
+            unobserved.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
+            assert!(observed.flows().eq(unobserved.flows()), "at {now:?}\n{text}");
+        }
+        let stepped = unobserved.finish(&Control::default());
+        assert!(format!("{stepped:?}") == whole, "{text}");
+    }
+}
+
+/// Would catch a run that is stopped while packets have been handled ahead of their time, and shows what has not happened yet.
+#[test]
+fn a_stopped_run_shows_the_state_at_its_time() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/peers-100mbit.toml");
+    let scenario = scenario(&path, &[("warmup", "0s"), ("duration", "3s")]);
+    let mut observed = Simulation::observed(&scenario, 0, Idle).unwrap_or_else(|error| panic!("{error}"));
+    let mut unobserved = Simulation::new(&scenario, 0).unwrap_or_else(|error| panic!("{error}"));
+    let (end, stopped) = (Time::ZERO + scenario.duration, Control::default());
+    stopped.stop();
+    let mut stops = 0;
+    while !unobserved.step(end, &stopped).unwrap_or_else(|error| panic!("{error}")) {
+        let now = unobserved.now();
+        observed.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(observed.flows().eq(unobserved.flows()), "at {now:?}");
+        assert!(observed.queues().eq(unobserved.queues()), "at {now:?}");
+        stops += 1;
+    }
+    assert!(stops > 1, "{stops}");
 }
