@@ -339,16 +339,17 @@ impl Topology {
     /// since most packets of one direction have the same size.
     fn host_kinds(&mut self, access: &Access, group: &FlowGroup, sink: bool) -> [LinkKind; 2] {
         let Access { rate, delay, queue } = access;
-        let (random, ack) = match &group.traffic {
+        // Packets that open a connection have the size of an acknowledgement.
+        let (differ, ack) = match &group.traffic {
             Traffic::Udp(udp) => (udp.sizes_differ(), None),
             // Some acknowledgements carry requests.
-            Traffic::Tcp(Tcp { application: Application::Rpc(_), .. }) => (false, None),
-            Traffic::Tcp(tcp) => (false, Some(packet_bytes(tcp.ack))),
+            Traffic::Tcp(Tcp { application: Application::Rpc(_), handshake, .. }) => (*handshake, None),
+            Traffic::Tcp(tcp) => (tcp.handshake, Some(packet_bytes(tcp.ack))),
             Traffic::Tfrc(_) => (false, None),
         };
         [true, false].map(|data| {
             let side = LinkSide { rate: *rate, delay: *delay, queue: queue.clone(), wire: Default::default() };
-            let kind = LinkKind { sizes_differ: if data { random } else { ack.is_none() }, ..self.kind(side, None) };
+            let kind = LinkKind { sizes_differ: if data { differ } else { ack.is_none() }, ..self.kind(side, None) };
             let bytes = if data { Some(packet_bytes(group.packet)) } else { ack };
             self.media[kind.medium as usize].carries = Some(Carries { sink, data, bytes });
             kind

@@ -58,9 +58,10 @@ fn simulate(limit: u32, access_rate: &str, droptail: bool, traffic: &str) -> (Ru
 }
 
 /// The limits and rates of the host links.
-const TAILS: [(u32, &str); 3] = [(1, "1mbit"), (4, "2mbit"), (1000, "10mbit")];
+const TAILS: [(u32, &str); 4] = [(1, "1mbit"), (4, "2mbit"), (1000, "10mbit"), (40, "50kbit")];
 
-/// Would catch any difference between a plain link and DropTail in deliveries or drops.
+/// Would catch any difference between a plain link and DropTail in deliveries or drops, also where another flow's SYN is the last packet that
+/// crossed a link of the same kind.
 #[test]
 fn a_plain_link_equals_droptail_for_bursts() {
     let traffic = r#"
@@ -71,6 +72,15 @@ fn a_plain_link_equals_droptail_for_bursts() {
         window = 40
         packet = "1000b"
         start = "0s..1s"
+        [[flows]]
+        name = "opened"
+        kind = "tcp"
+        count = 20
+        packet = "1000b"
+        source = "transfers"
+        size = "20kb"
+        think = "100ms"
+        tcp = { handshake = true, initial_window = 3 }
         [[flows]]
         name = "cbr"
         kind = "udp"
