@@ -78,24 +78,25 @@ impl Topology {
         self.add_hops(&group.back);
         self.table.extend(sender.map(|[_, down]| host(self, down)));
         self.table.push(Step::END);
-        let to_receiver = self.ahead_behind(forward, back, flow).filter(|_| routing.ahead && receives_ahead(group));
-        let to_sender = self.ahead_behind(back, forward, flow).filter(|_| routing.ahead && sends_ahead(group));
+        let to_receiver = self.ahead_behind(forward, flow).filter(|_| routing.ahead && receives_ahead(group));
+        let to_sender = self.ahead_behind(back, flow).filter(|_| routing.ahead && sends_ahead(group));
         self.add_lines(forward, flow, [to_sender, to_receiver], routing);
         self.add_lines(back, flow, [to_receiver, to_sender], routing);
         self.routes.push((flow, Routes { forward, back }));
     }
 
-    /// Returns the link between nodes from which the host at the end of a route can take packets ahead of their time; `None` if it cannot. What it
-    /// sends in `answer` must not meet other packets before it comes to a delay line, and must not come back to this link at once.
-    fn ahead_behind(&self, route: u32, answer: u32, flow: u32) -> Option<u32> {
-            let between_nodes = |step: &Step| step.link(flow).filter(|link| *link < self.first_host_link);
-        let steps = &self.table[route as usize..];
-        let end = steps.iter().position(|step| step.link(flow).is_none())?;
-        let last = steps[..end].last().filter(|step| step.is_plain_host_link())?;
-        let from = steps[..end].iter().rev().nth(1).and_then(between_nodes)?;
-        let [first, second] = [0, 1].map(|place| self.table[answer as usize + place]);
-        let meets_none = first.is_plain_host_link() && between_nodes(&second) != Some(from);
-        (last.link(flow).is_some() && meets_none).then_some(from)
+    /// Returns the link between nodes from which the host at the end of a route can take packets ahead of their time; `None` if it cannot. What
+    /// the host sends in answer meets no other packet before it comes to a delay line, since its link is plain in both directions; and it does
+    /// not come back to the same link at once, since that leads to it.
+    fn ahead_behind(&self, route: u32, flow: u32) -> Option<u32> {
+        let mut before = None;
+        let mut last = None;
+        for step in &self.table[route as usize..] {
+            let Some(link) = step.link(flow) else { break };
+            (before, last) = (last, Some((step, link)));
+        }
+        let (_, from) = before.filter(|(_, link)| *link < self.first_host_link)?;
+        last.filter(|(step, _)| step.is_plain_host_link()).map(|_| from)
     }
 
     /// Adds the routes of probes: over each of these links, which have a shaper, and back.

@@ -186,10 +186,15 @@ fn drawn(random: &mut Stream) -> String {
             _ => {}
         }
         let cc = one_of(random, &["reno", "tahoe", "newreno", "sack", "cubic", "vegas", "bbr", "ledbat"]);
-        let source = one_of(
-            random,
-            &["", "", "", "", "source = \"exponential\"\non = \"200ms\"\noff = \"100ms\"\n", "source = \"transfers\"\nsize = \"20kb\"\n"],
-        );
+        let sources = [
+            "",
+            "source = \"exponential\"\non = \"200ms\"\noff = \"100ms\"\n",
+            "source = \"transfers\"\nsize = \"20kb\"\n",
+            "source = \"rpc\"\nsize = \"3kb\"\nrequest = \"200b\"\n",
+            "source = \"web\"\nsize = \"5kb\"\nobjects = 4\nconnections = 1\n",
+            "source = \"video\"\nsegment = \"100ms\"\nladder = [\"100kbit\", \"1mbit\"]\nbuffer = \"1s\"\n",
+        ];
+        let source = if random.chance(0.5) { "" } else { one_of(random, &sources) };
         let times = if source.is_empty() { phases } else { stop };
         let ack = one_of(random, &["false", "\"15ms\"", "\"200ms\""]);
         let recovery = one_of(random, &["", "", ", recovery = \"rack\""]);
