@@ -24,7 +24,7 @@ pub(crate) struct Hosts {
     pub(crate) flows: Numbered<Flow>,
     pub(crate) delays: Delays,
     pub(crate) prefetcher: Prefetcher,
-    /// The time from which nothing is handled ahead.
+    /// The time from which nothing is handled ahead; zero in the parts of a divided run, where each has either links or flows.
     until: Time,
     /// The time of the last packet that was handled ahead.
     ahead: Time,
@@ -69,7 +69,9 @@ impl Hosts {
 
     /// From now on handles packets ahead that arrive before `until`, and first those that came too early for that.
     pub(crate) fn advance_to<O: Observer>(&mut self, until: Time, network: &mut Network<O>) {
-        self.until = until;
+        if network.border.is_none() {
+            self.until = until;
+        }
         let mut due = mem::take(&mut self.due);
         network.events.take_ahead(until, &mut due);
         // Packets of a flow stay in their order.

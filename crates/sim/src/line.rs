@@ -75,12 +75,10 @@ impl DelayLine {
     #[inline(always)]
     pub(crate) fn push(&mut self, packet: &Packet, at: Time, route: u32) -> Pushed {
         if at <= self.last || self.tail.wrapping_sub(self.head) == self.slots.len() {
-            return self.push_with_care(packet, at, route);
+            return self.push_with_care(Packet { at, route, ..*packet });
         }
         let index = self.slot(self.tail);
-        let slot = &mut self.slots[index];
-        *slot = *packet;
-        (slot.at, slot.route) = (at, route);
+        self.slots[index] = Packet { at, route, ..*packet };
         let first = self.tail == self.head;
         self.tail = self.tail.wrapping_add(1);
         self.last = at;
@@ -93,8 +91,7 @@ impl DelayLine {
 
     /// As [`push`](Self::push), also where the ring is full or the packet does not come last.
     #[inline(never)]
-    fn push_with_care(&mut self, packet: &Packet, at: Time, route: u32) -> Pushed {
-        let packet = Packet { at, route, ..*packet };
+    fn push_with_care(&mut self, packet: Packet) -> Pushed {
         let before = (0..self.len()).rev().map(|place| self.at(place));
         let later = before.take(REACH + 1).take_while(|other| order(&packet, other).is_lt()).count();
         if later > REACH {

@@ -83,20 +83,21 @@ impl<O: Observer> Network<O> {
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
         let step = &self.topology.table[packet.route as usize];
-        let Some(link) = step.plain_host_link(packet.flow) else { return self.inject_at_node(now, packet) };
+        let Some(link) = step.plain_host_link(packet.flow) else { return self.inject_at_node(now, *packet) };
         let line = step.line;
         let Some(passage) = self.pass_plain_link(now, link, packet) else { return };
         if line == NO_LINE {
-            return self.cross_second_host_link(passage.arrival, packet);
+            return self.cross_second_host_link(passage.arrival, *packet);
         }
         self.send(line, packet, (passage.arrival, packet.route + 1), passage.waits(now));
     }
 
-    /// Puts a packet on the first link of its route, which is not the plain link of a host.
+    /// Puts a packet on the first link of its route, which is not the plain link of a host. Here and elsewhere what is apart takes packets by value,
+    /// so that the usual way needs no memory for them.
     #[inline(never)]
-    fn inject_at_node(&mut self, now: Time, packet: &Packet) {
+    fn inject_at_node(&mut self, now: Time, packet: Packet) {
         if let Some(link) = self.topology.table[packet.route as usize].link(packet.flow) {
-            self.enter(now, link, packet);
+            self.enter(now, link, &packet);
         }
     }
 
@@ -332,7 +333,6 @@ impl<O: Observer> Network<O> {
         if let Some(hosts) = hosts
             && step.is_ahead()
             && hosts.reach(passage.arrival)
-            && self.border.is_none()
         {
             return hosts.deliver_ahead(passage.arrival, packet, self);
         }
@@ -341,8 +341,8 @@ impl<O: Observer> Network<O> {
 
     /// As [`cross_host_link`](Self::cross_host_link), between two hosts.
     #[inline(never)]
-    fn cross_second_host_link(&mut self, now: Time, packet: &Packet) {
-        self.cross_host_link(now, packet, None);
+    fn cross_second_host_link(&mut self, now: Time, packet: Packet) {
+        self.cross_host_link(now, &packet, None);
     }
 
     /// Returns the passage of `packet`, which comes to this plain link at `now`; `None` if it is dropped.

@@ -137,29 +137,30 @@ impl Schedule {
     pub(crate) fn send(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), waited: bool) {
         let pushed = if waited { Pushed::Refused } else { self.lines[line as usize].push(packet, at, route) };
         if pushed != Pushed::Behind {
-            self.send_with_care(line, packet, (at, route), pushed);
+            self.send_with_care(line, Packet { at, route, ..*packet }, pushed);
         }
     }
 
     /// Goes on with a packet that has become the first on its line, or comes out of order.
     #[inline(never)]
-    fn send_with_care(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), pushed: Pushed) {
+    fn send_with_care(&mut self, line: u32, packet: Packet, pushed: Pushed) {
+        let at = packet.at;
         let refused = pushed == Pushed::Refused;
         match self.ways[line as usize] {
             Way::InTurn(_) if refused => {
-                if self.waited.push(packet, (at, route)) {
+                if self.waited.push(packet) {
                     self.tournament.set(WAITED, self.first_that_waited());
                 }
             }
             Way::InTurn(place) => self.arrivals.set(place as usize, FirstArrival { at, flow: packet.flow, place }),
             Way::Ahead if refused => {
-                self.ahead_waited.push(packet, (at, route));
+                self.ahead_waited.push(packet);
             }
             Way::Ahead => {}
             Way::Later(link) => {
                 let Some(inlet) = &mut self.inlets[link as usize] else { return };
                 if refused {
-                    inlet.waited.push(packet, (at, route));
+                    inlet.waited.push(packet);
                 }
                 if at < inlet.next {
                     inlet.next = at;

@@ -52,13 +52,13 @@ pub struct Ack {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 3],
-    len: u8,
+    len: usize,
 }
 
 impl SackBlocks {
     /// Adds a block; a fourth one is ignored.
     pub fn push(&mut self, start: u32, end: u32) {
-        if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
+        if let Some(slot) = self.blocks.get_mut(self.len) {
             *slot = (start, end);
             self.len += 1;
         }
@@ -67,7 +67,7 @@ impl SackBlocks {
     /// Returns the blocks.
     #[must_use]
     pub fn as_slice(&self) -> &[(u32, u32)] {
-        &self.blocks[..usize::from(self.len)]
+        &self.blocks[..self.len]
     }
 
     /// Returns true if there are no blocks.

@@ -96,11 +96,10 @@ impl Default for WaitedPackets {
 }
 
 impl WaitedPackets {
-    /// Adds `packet`, which arrives at `at` at this step of its route. Returns true if it is the first one.
+    /// Adds `packet`. Returns true if it is the first one.
     #[inline]
-    pub(crate) fn push(&mut self, packet: &Packet, (at, route): (Time, u32)) -> bool {
-        let packet = Packet { at, route, ..*packet };
-        let place = if self.is_within(at) {
+    pub(crate) fn push(&mut self, packet: Packet) -> bool {
+        let place = if self.is_within(packet.at) {
             self.counted[0] += 1;
             self.enter(packet);
             if self.in_calendar > A_DAY * self.days.len() && self.days.len() < MOST_DAYS {
@@ -392,7 +391,7 @@ mod tests {
                     let packet = Packet { sent, at, flow, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
                     let place = list.partition_point(|other| order(other, &packet).is_le());
                     list.insert(place, packet);
-                    let is_first = waited.push(&Packet { at: Time::ZERO, route: 2, ..packet }, (at, 3));
+                    let is_first = waited.push(packet);
                     assert_eq!(is_first, place == 0);
                 } else if list.is_empty() {
                     assert_eq!(waited.front(), None);
@@ -436,7 +435,7 @@ mod tests {
                 let at = Time::from_nanos(1_000_000 + 100_000 * round + within);
                 let (flags, sent, seq) = (Flags::default(), Time::ZERO, 100 * round as u32 + seq);
                 let packet = Packet { sent, at, flow: 1, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
-                waited.push(&packet, (at, 3));
+                waited.push(packet);
             }
             while waited.len() > 0 {
                 waited.read_next(8, &mut |packet| read.push(packet.seq));
@@ -455,7 +454,7 @@ mod tests {
         fn push(waited: &mut WaitedPackets, seq: u32, nanos: u64) {
             let (sent, at, flags) = (Time::ZERO, Time::from_nanos(nanos), Flags::default());
             let packet = Packet { sent, at, flow: 1, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
-            waited.push(&packet, (at, 3));
+            waited.push(packet);
         }
         let taken = |waited: &mut WaitedPackets| waited.take_first().map(|packet| packet.seq);
         let mut waited = WaitedPackets::default();

@@ -399,26 +399,34 @@ impl Connection {
     ) {
         self.fire_receiver_before(now, common, network);
         let Some(seq) = packet.seq.checked_sub(self.peers.first) else { return };
+        if !self.application.is_bulk() {
+            return self.on_application_segment(now, (seq, packet), common, network);
+        }
+        let received = self.receive(now, (seq, packet), common);
+        self.answer(now, (received.ack.as_ref(), 0), common, network);
+    }
+
+    /// Passes segment `seq` of the present connection to the receiver.
+    #[inline(always)]
+    fn receive(&mut self, now: Time, (seq, packet): (u32, &Packet), common: &mut Common) -> Received {
         let (ce, cwr) = (packet.flags.has(Flags::CE), packet.flags.has(Flags::CWR));
         let received = self.peers.receiver.on_segment(now, seq, packet.sent, ce, cwr);
         if received.new {
             common.totals.unique_bytes += u64::from(packet.bytes);
         }
-        if !self.application.is_bulk() {
-            return self.tell_receiver(now, received, common, network);
-        }
-        self.answer(now, (received.ack.as_ref(), 0), common, network);
+        received
     }
 
-    /// Tells an application with an end that data have been received, and answers them.
+    /// Handles a segment where an application with an end must be told.
     #[inline(never)]
-    fn tell_receiver<O: Observer>(
+    fn on_application_segment<O: Observer>(
         &mut self,
         now: Time,
-        mut received: Received,
-        common: &Common,
+        (seq, packet): (u32, &Packet),
+        common: &mut Common,
         network: &mut Network<O>,
     ) {
+        let mut received = self.receive(now, (seq, packet), common);
         let (ack, next, mut request) = (&mut received.ack, self.peers.receiver.next(), 0);
         match &mut self.application {
             Application::Transfers(transfers) => transfers.received(now, next),

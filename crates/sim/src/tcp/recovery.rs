@@ -75,7 +75,7 @@ impl Recovery {
     #[inline]
     pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
         match self {
-            Self::Tahoe => tahoe::on_advance(state, sample, grow),
+            Self::Tahoe => tahoe::on_advance(state, *sample, grow),
             Self::Reno => reno::on_advance(state, sample, grow),
             Self::NewReno(newreno) => newreno.on_advance(state, *sample, grow),
             Self::Sack(sack) => sack.on_advance(state, *sample, grow),

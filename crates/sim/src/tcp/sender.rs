@@ -169,7 +169,7 @@ impl TcpSender {
         if self.state.window.has_control() {
             let loss_state =
                 LossState { in_flight: self.recovery.in_flight(&self.state), recovering: self.state.recovering };
-            self.state.window.on_ack(&sample, loss_state);
+            self.state.window.on_ack(sample, loss_state);
         }
         // Once per window (RFC 3168, section 6.1.2).
         if congested && self.state.una >= self.state.echo_from && self.state.window.reacts_to_mark() {
@@ -301,6 +301,7 @@ impl TcpSender {
     }
 
     /// Handles an acknowledgement of new segments.
+    #[inline(always)]
     fn advance(&mut self, ack: &Ack, sample: &AckSample, output: &mut impl SegmentSink) {
         let now = sample.now;
         self.state.next = self.state.next.max(self.state.una);

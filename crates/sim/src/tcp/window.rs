@@ -90,9 +90,9 @@ impl Window {
     }
 
     /// Handles any acknowledgement, after loss recovery.
-    pub(super) fn on_ack(&mut self, sample: &AckSample, loss_state: LossState) {
+    pub(super) fn on_ack(&mut self, sample: AckSample, loss_state: LossState) {
         if let Some(control) = &mut self.control {
-            control.on_ack(&mut self.size, *sample, loss_state);
+            control.on_ack(&mut self.size, sample, loss_state);
             self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));
         }
     }
@@ -174,6 +174,7 @@ impl Window {
 
     /// Returns true if an acknowledgement of new segments lets the window grow: without a mark, or in a scalable congestion control for the
     /// segments that are not marked.
+    #[inline]
     pub(super) fn grows(&self, sample: &AckSample) -> bool {
         !sample.marked || (self.is_scalable() && sample.marks() < sample.acked)
     }

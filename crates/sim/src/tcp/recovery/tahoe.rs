@@ -4,9 +4,9 @@ use super::super::congestion::AckSample;
 use super::super::state::SenderState;
 use super::Advance;
 
-pub(super) fn on_advance(state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
+pub(super) fn on_advance(state: &mut SenderState, sample: AckSample, grow: bool) -> Advance {
     if grow {
-        state.window.grow(sample);
+        state.window.grow(&sample);
     }
     Advance::Proceed
 }
