@@ -30,7 +30,7 @@ pub(crate) struct Hosts {
     ahead: Time,
     /// The packets that were handled ahead.
     pub(crate) delivered: u64,
-    /// Packets that are handled ahead together.
+    /// Packets that are handled ahead in the order of their arrivals.
     due: Vec<Packet>,
 }
 
@@ -72,9 +72,24 @@ impl Hosts {
         if network.border.is_none() {
             self.until = until;
         }
+        if network.events.has_waited_ahead(until) {
+            return self.deliver_sorted(until, network);
+        }
+        // The packets of a flow for one of its hosts are all on one line.
+        for place in 0..network.events.places_ahead() {
+            while let Some(packet) = network.events.pop_ahead(place, until) {
+                self.deliver_ahead(packet.at, &packet, network);
+            }
+        }
+    }
+
+    /// Handles the packets that arrive before `until` ahead in the order of their arrivals: some are on lines, and others waited.
+    fn deliver_sorted<O: Observer>(&mut self, until: Time, network: &mut Network<O>) {
         let mut due = mem::take(&mut self.due);
-        network.events.take_ahead(until, &mut due);
-        // Packets of a flow stay in their order.
+        // Of equal times, what waited comes first, as in its turn.
+        for place in (0..network.events.places_ahead()).rev() {
+            due.extend(std::iter::from_fn(|| network.events.pop_ahead(place, until)));
+        }
         due.sort_by_key(|packet| packet.at);
         for packet in due.drain(..) {
             self.deliver_ahead(packet.at, &packet, network);

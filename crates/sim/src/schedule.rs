@@ -218,18 +218,26 @@ impl Schedule {
         packet
     }
 
-    /// Adds the packets for hosts that take them ahead of their time that arrive before `until` to `due`, those of a flow in their order.
-    pub(crate) fn take_ahead(&mut self, until: Time, due: &mut Vec<Packet>) {
-        while self.ahead_waited.first().at < until {
-            due.extend(self.ahead_waited.take_first());
-        }
-        for line in &self.ahead {
-            let line = &mut self.lines[*line as usize];
-            while line.first_at() < until {
-                due.extend(line.front().copied());
-                line.remove_first();
-            }
-        }
+    /// Returns the number of places of packets for hosts that take them ahead of their time: lines, and the packets that waited for their link.
+    pub(crate) const fn places_ahead(&self) -> usize {
+        self.ahead.len() + 1
+    }
+
+    /// Removes and returns the first packet of the place of this number if it arrives before `until`.
+    #[inline]
+    pub(crate) fn pop_ahead(&mut self, place: usize, until: Time) -> Option<Packet> {
+        let Some(line) = self.ahead.get(place) else {
+            return if self.ahead_waited.first().at < until { self.ahead_waited.take_first() } else { None };
+        };
+        let line = &mut self.lines[*line as usize];
+        let packet = line.front().copied().filter(|packet| packet.at < until)?;
+        line.remove_first();
+        Some(packet)
+    }
+
+    /// Returns true if a packet for such a host that waited for its link arrives before `until`.
+    pub(crate) fn has_waited_ahead(&self, until: Time) -> bool {
+        self.ahead_waited.first().at < until
     }
 
     #[inline(never)]
