@@ -1,5 +1,7 @@
 //! The events of a run, or of a part of its network.
 
+use std::sync::Arc;
+
 use fairlane_qdisc::Time;
 
 use crate::border::Mailboxes;
@@ -8,7 +10,7 @@ use crate::hosts::Hosts;
 use crate::link::LinkQueue;
 use crate::network::Network;
 use crate::observer::Observer;
-use crate::packet::Packet;
+use crate::packet::{NO_SACK, Packet};
 use crate::schedule::Next;
 use crate::target::Target;
 
@@ -41,19 +43,23 @@ impl<O: Observer> Part<O> {
     /// Handles every event before `until`; returns true if `control` stopped the run.
     pub(crate) fn handle_before(&mut self, until: Time, control: &Control) -> bool {
         self.hosts.advance_to(until, &mut self.network);
-        let stopped = self.handle_in_order(until, control);
-        if !stopped {
-            self.now = until;
-        } else if self.now < self.hosts.stop() {
-            // It goes on to where packets have been handled.
-            let until = self.hosts.stop();
-            self.handle_in_order(until, &Control::default());
-            self.now = until;
+        if !self.handle_in_order(until, control) {
+            self.catch_up(until);
+            return false;
         }
-        for link in self.network.events.links_before(self.now) {
-            self.run_link(self.now, link);
+        // It goes on to where packets have been handled ahead.
+        let ahead = self.hosts.stop().max(self.now);
+        self.handle_in_order(ahead, &Control::default());
+        self.catch_up(ahead);
+        true
+    }
+
+    /// Handles what happens before `now` at links that are looked at later.
+    fn catch_up(&mut self, now: Time) {
+        self.now = now;
+        for link in self.network.events.links_before(now) {
+            self.run_link(now, link);
         }
-        stopped
     }
 
     /// Handles the events before `until`, but those at links that are looked at later; returns true if `control` stopped the run.
@@ -93,12 +99,40 @@ impl<O: Observer> Part<O> {
         self.events += self.network.run_link(until, link, &mut self.hosts);
     }
 
-    /// Schedules the arrivals of the packets that other parts have sent.
-    pub(crate) fn receive(&mut self, mailboxes: &Mailboxes) {
-        let Network { border, events, sacks, .. } = &mut self.network;
-        if let Some(border) = border {
-            border.receive(mailboxes, events, sacks);
+    /// Takes the packets that other parts have sent: handles those ahead that arrive before `until` where that can be, and schedules the arrivals of all
+    /// others. How early they come depends on the threads, and nothing else does: each line has the packets of one part, in the order in which
+    /// they were sent.
+    pub(crate) fn receive(&mut self, mailboxes: &Mailboxes, until: Time) {
+        let Some((division, part)) = self.network.border.as_ref().map(|of| (Arc::clone(&of.division), of.part)) else {
+            return;
+        };
+        for from in division.lookaheads.sources(part) {
+            let Some(mail) = self.network.border.as_mut().map(|border| border.take(mailboxes, from)) else { return };
+            let mut options = mail.options.iter();
+            for (line, packet, waited) in &mail.packets {
+                let mut packet = *packet;
+                if packet.sack != NO_SACK {
+                    packet.sack = self.network.sacks.keep(options.next().copied().unwrap_or_default());
+                }
+                let line = division.line_of(*line, from);
+                if packet.at < until && self.network.events.is_ahead(line) {
+                    self.hosts.deliver_ahead(packet.at, &packet, &mut self.network);
+                } else {
+                    self.network.events.send(line, &packet, (packet.at, packet.route), *waited);
+                }
+            }
+            if let Some(border) = &mut self.network.border {
+                border.put_back(mail);
+            }
         }
+    }
+
+    /// Handles what happens before `until` in a stretch to `end`, before which nobody sees the state.
+    pub(crate) fn handle_step(&mut self, (until, end): (Time, Time), mailboxes: &Mailboxes) {
+        self.hosts.advance_to(end, &mut self.network);
+        self.receive(mailboxes, end);
+        self.handle_in_order(until, &Control::default());
+        self.catch_up(until);
     }
 
     #[inline(never)]

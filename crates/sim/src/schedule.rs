@@ -235,6 +235,12 @@ impl Schedule {
         Some(packet)
     }
 
+    /// Returns true if a line leads to such hosts.
+    #[inline]
+    pub(crate) fn is_ahead(&self, line: u32) -> bool {
+        matches!(self.ways[line as usize], Way::Ahead)
+    }
+
     /// Returns true if a packet for such a host that waited for its link arrives before `until`.
     pub(crate) fn has_waited_ahead(&self, until: Time) -> bool {
         self.ahead_waited.first().at < until

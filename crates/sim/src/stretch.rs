@@ -8,7 +8,6 @@ use crossbeam_utils::{Backoff, CachePadded};
 use fairlane_qdisc::Time;
 
 use crate::border::Mailboxes;
-use crate::control::Control;
 use crate::division::Division;
 use crate::part::Part;
 
@@ -87,8 +86,7 @@ impl<'a> Stretch<'a> {
         if handled.now >= to {
             return false;
         }
-        handled.receive(self.mailboxes);
-        handled.handle_before(to, &Control::default());
+        handled.handle_step((to, self.end), self.mailboxes);
         if let Some(border) = &mut handled.network.border {
             border.post(self.mailboxes);
         }
