@@ -92,7 +92,8 @@ impl<O: Observer> Engine<'_, O> {
         for (before, after) in from.flows.iter().zip(&to.flows) {
             link = self.part.network.set_host_rates(self.part.now, link, before, after);
             if let Some(rate) = source_rate(&after.traffic).filter(|rate| source_rate(&before.traffic) != Some(*rate)) {
-                (flow..flow + after.count).for_each(|flow| self.part.hosts.flows.with(flow, |flow| flow.set_rate(rate)));
+                (flow..flow + after.count)
+                    .for_each(|flow| self.part.hosts.flows.with(flow, |flow| flow.set_rate(rate)));
             }
             flow += after.count;
         }

@@ -66,13 +66,7 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    fn run_plain(
-        &mut self,
-        until: Time,
-        link: u32,
-        inlet: &mut Inlet,
-        hosts: &mut Hosts,
-    ) -> u64 {
+    fn run_plain(&mut self, until: Time, link: u32, inlet: &mut Inlet, hosts: &mut Hosts) -> u64 {
         // They are taken out, so that they need not be read and written for each packet.
         let number = self.topology.links[link as usize].medium;
         let idle = Link::new(number, LinkQueue::Plain(PlainLink::default()));
@@ -170,7 +164,13 @@ impl<O: Observer> Network<O> {
     /// Moves on a packet that the link begins to send at `begun` and that reaches the far end at `arrival`, or keeps it until more are read
     /// together.
     #[inline(always)]
-    fn depart(&mut self, (begun, arrival): (Time, Time), packet: &Packet, meter: Option<&mut Meter>, hosts: &mut Hosts) {
+    fn depart(
+        &mut self,
+        (begun, arrival): (Time, Time),
+        packet: &Packet,
+        meter: Option<&mut Meter>,
+        hosts: &mut Hosts,
+    ) {
         if !self.reads_ahead() {
             return self.move_on((begun, arrival), packet, meter, hosts);
         }
@@ -182,7 +182,13 @@ impl<O: Observer> Network<O> {
 
     /// Counts a departure and moves its packet on.
     #[inline(always)]
-    fn move_on(&mut self, (begun, arrival): (Time, Time), packet: &Packet, meter: Option<&mut Meter>, hosts: &mut Hosts) {
+    fn move_on(
+        &mut self,
+        (begun, arrival): (Time, Time),
+        packet: &Packet,
+        meter: Option<&mut Meter>,
+        hosts: &mut Hosts,
+    ) {
         if let Some(meter) = meter {
             meter.departed(begun, packet.flow, packet.bytes, packet.at);
         }

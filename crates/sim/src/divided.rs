@@ -162,7 +162,7 @@ impl Divided {
             let mut part = part.into_inner();
             part.receive(&self.mailboxes, Time::ZERO);
             whole.events += part.events;
-            whole.hosts.delivered += part.hosts.delivered;
+            whole.hosts.handled += part.hosts.handled;
             for (link, owner) in self.division.links.iter().enumerate() {
                 if usize::from(*owner) == number {
                     mem::swap(&mut whole.network.topology.links[link], &mut part.network.topology.links[link]);

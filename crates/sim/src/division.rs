@@ -185,8 +185,7 @@ fn check(scenario: &Scenario, topology: &Topology) -> Result<(), Undivided> {
         {
             return Err(Undivided::Impaired { link: name() });
         }
-        let rate = topology.media[link.medium as usize].transmission.rate().bits_per_second();
-        if rate > smallest.saturating_mul(8_000_000_000) {
+        if topology.is_too_fast(number, smallest) {
             return Err(Undivided::TooFast { link: name() });
         }
     }

@@ -287,7 +287,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             }
         }
         dropped += network.dropped_at_plain_links + network.lost_on_links;
-        assert_eq!(network.injected, network.ejected + self.part.hosts.delivered + dropped + inside);
+        assert_eq!(network.injected, network.ejected + self.part.hosts.handled + dropped + inside);
     }
 
     fn result(self, partial: bool) -> Run {
@@ -296,9 +296,9 @@ impl<'s, O: Observer> Engine<'s, O> {
         let Self { scenario, run, part, before, from, changes, .. } = self;
         let events = part.events();
         let Part { network, hosts, now, .. } = part;
-        let Hosts { flows, delays, delivered, .. } = hosts;
+        let Hosts { flows, delays, handled, .. } = hosts;
         let (scenario, from) = (&*scenario, from.unwrap_or(now));
-        let packet_hops = network.packet_hops + delivered;
+        let packet_hops = network.packet_hops + handled;
         // Frees unneeded parts first: for a million flows the result is as large as the network.
         let (topology, dropped, lost) = network.close();
         let metered: Vec<MeteredQueue> = topology.metered(scenario, (from, now)).collect();

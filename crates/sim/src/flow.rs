@@ -199,7 +199,7 @@ impl Flow {
             return;
         }
         if packet.flags.opens() {
-            if let Endpoints::Tcp(connection) = &self.endpoints {
+            if let Endpoints::Tcp(connection) = &mut self.endpoints {
                 connection.on_opening(now, packet, &self.common, network);
             }
             return;

@@ -29,7 +29,7 @@ pub(crate) struct Hosts {
     /// The time of the last packet that was handled ahead.
     ahead: Time,
     /// The packets that were handled ahead.
-    pub(crate) delivered: u64,
+    pub(crate) handled: u64,
     /// Packets that are handled ahead in the order of their arrivals.
     due: Vec<Packet>,
 }
@@ -38,7 +38,7 @@ impl Hosts {
     /// Returns the hosts of `flows`, in a run of `count` flows in all.
     pub(crate) fn new(flows: Numbered<Flow>, delays: Delays, count: usize) -> Self {
         let prefetcher = Prefetcher::new(count);
-        Self { flows, delays, prefetcher, until: Time::ZERO, ahead: Time::ZERO, delivered: 0, due: Vec::new() }
+        Self { flows, delays, prefetcher, until: Time::ZERO, ahead: Time::ZERO, handled: 0, due: Vec::new() }
     }
 
     /// Passes a packet that has reached its host to its flow, or to the controller whose probe it is.
@@ -55,16 +55,33 @@ impl Hosts {
 
     /// Returns true if a packet that arrives at `at` may be handled ahead.
     #[inline(always)]
-    pub(crate) fn reach(&self, at: Time) -> bool {
+    pub(crate) fn may_handle(&self, at: Time) -> bool {
         at < self.until
     }
 
-    /// Handles a packet that arrives at `at` ahead of its time.
+    /// Handles a packet that arrives at `at` ahead of its time. It arrives later than others that were sent after it if it `waited` for its link.
     #[inline(always)]
-    pub(crate) fn deliver_ahead<O: Observer>(&mut self, at: Time, packet: &Packet, network: &mut Network<O>) {
+    pub(crate) fn deliver_ahead<O: Observer>(
+        &mut self,
+        at: Time,
+        packet: &Packet,
+        waited: bool,
+        network: &mut Network<O>,
+    ) {
         self.ahead = self.ahead.max(at);
-        self.delivered += 1;
+        self.handled += 1;
+        if waited {
+            return self.deliver_late(at, packet, network);
+        }
         self.deliver(at, packet, network);
+    }
+
+    /// Handles a packet that waited for its link: the answers to others that are still to be handled arrive before the answer to it.
+    #[inline(never)]
+    fn deliver_late<O: Observer>(&mut self, at: Time, packet: &Packet, network: &mut Network<O>) {
+        network.late = true;
+        self.deliver(at, packet, network);
+        network.late = false;
     }
 
     /// From now on handles packets ahead that arrive before `until`, and first those that came too early for that.
@@ -72,15 +89,19 @@ impl Hosts {
         if network.border.is_none() {
             self.until = until;
         }
+        if until <= network.events.first_ahead() {
+            return;
+        }
         if network.events.has_waited_ahead(until) {
             return self.deliver_sorted(until, network);
         }
         // The packets of a flow for one of its hosts are all on one line.
         for place in 0..network.events.places_ahead() {
             while let Some(packet) = network.events.pop_ahead(place, until) {
-                self.deliver_ahead(packet.at, &packet, network);
+                self.deliver_ahead(packet.at, &packet, false, network);
             }
         }
+        network.events.find_first_ahead();
     }
 
     /// Handles the packets that arrive before `until` ahead in the order of their arrivals: some are on lines, and others waited.
@@ -92,15 +113,17 @@ impl Hosts {
         }
         due.sort_by_key(|packet| packet.at);
         for packet in due.drain(..) {
-            self.deliver_ahead(packet.at, &packet, network);
+            self.deliver_ahead(packet.at, &packet, false, network);
         }
         self.due = due;
+        network.events.find_first_ahead();
     }
 
-    /// Handles nothing more ahead, and returns the time before which that is complete.
-    pub(crate) fn stop(&mut self) -> Time {
-        self.until = self.ahead;
-        self.ahead + Duration::from_nanos(1)
+    /// Returns the earliest time at which a run that is stopped at `now` can end, and handles ahead only what arrives before it: then all that
+    /// has been handled has happened.
+    pub(crate) fn stop_at(&mut self, now: Time) -> Time {
+        self.until = self.ahead.max(now) + Duration::from_nanos(1);
+        self.until
     }
 }
 

@@ -57,7 +57,8 @@ const WAITED: u32 = u32::MAX;
 impl Inlet {
     /// Returns the inlet of `link`, to which those of `lines` lead that are to it.
     pub(crate) fn new(link: u32, lookahead: Duration, lines: &[LineEnd]) -> Self {
-        let numbers: Vec<u32> = (0..).zip(lines).filter(|(_, end)| **end == LineEnd::Link(link)).map(|(line, _)| line).collect();
+        let numbers: Vec<u32> =
+            (0..).zip(lines).filter(|(_, end)| **end == LineEnd::Link(link)).map(|(line, _)| line).collect();
         Self {
             lookahead,
             lines: numbers.iter().map(|_| DelayLine::default()).collect(),

@@ -37,7 +37,7 @@ impl<O: Observer> Part<O> {
 
     /// Returns the number of events that have been handled: arrivals, ends of transmissions, timers that were due, and what else was scheduled.
     pub(crate) const fn events(&self) -> u64 {
-        self.events + self.hosts.delivered + self.network.fired_ahead
+        self.events + self.hosts.handled + self.network.fired_ahead
     }
 
     /// Handles every event before `until`; returns true if `control` stopped the run.
@@ -48,9 +48,9 @@ impl<O: Observer> Part<O> {
             return false;
         }
         // It goes on to where packets have been handled ahead.
-        let ahead = self.hosts.stop().max(self.now);
-        self.handle_in_order(ahead, &Control::default());
-        self.catch_up(ahead);
+        let end = self.hosts.stop_at(self.now);
+        self.handle_in_order(end, &Control::default());
+        self.catch_up(end);
         true
     }
 
@@ -67,10 +67,7 @@ impl<O: Observer> Part<O> {
         while let Some((at, next)) = self.network.events.next_before(until) {
             self.now = at;
             match next {
-                Next::Link(link) => {
-                    self.run_link(at, link);
-                    continue;
-                }
+                Next::Link(link) => self.run_link(at, link),
                 Next::Arrival(arriving) => {
                     let popped = self.network.events.pop(arriving);
                     let Some(packet) = &popped else { continue };
@@ -116,7 +113,7 @@ impl<O: Observer> Part<O> {
                 }
                 let line = division.line_of(*line, from);
                 if packet.at < until && self.network.events.is_ahead(line) {
-                    self.hosts.deliver_ahead(packet.at, &packet, &mut self.network);
+                    self.hosts.deliver_ahead(packet.at, &packet, *waited, &mut self.network);
                 } else {
                     self.network.events.send(line, &packet, (packet.at, packet.route), *waited);
                 }

@@ -6,8 +6,8 @@ use fairlane_qdisc::{Duration, Kind};
 use fairlane_scenario::{FlowGroup, Hop, Scenario};
 
 use crate::division::{SMALLEST, smallest};
-use crate::impairments::Impairments;
 use crate::hosts::{receives_ahead, sends_ahead};
+use crate::impairments::Impairments;
 use crate::line::LineEnd;
 use crate::link::LinkQueue;
 use crate::prefetch;
@@ -78,8 +78,8 @@ impl Topology {
         self.add_hops(&group.back);
         self.table.extend(sender.map(|[_, down]| host(self, down)));
         self.table.push(Step::END);
-        let to_receiver = self.ahead_behind(forward, flow).filter(|_| routing.ahead && receives_ahead(group));
-        let to_sender = self.ahead_behind(back, flow).filter(|_| routing.ahead && sends_ahead(group));
+        let to_receiver = self.ahead_behind(forward, flow, group).filter(|_| routing.ahead && receives_ahead(group));
+        let to_sender = self.ahead_behind(back, flow, group).filter(|_| routing.ahead && sends_ahead(group));
         self.add_lines(forward, flow, [to_sender, to_receiver], routing);
         self.add_lines(back, flow, [to_receiver, to_sender], routing);
         self.routes.push((flow, Routes { forward, back }));
@@ -88,7 +88,7 @@ impl Topology {
     /// Returns the link between nodes from which the host at the end of a route can take packets ahead of their time; `None` if it cannot. What
     /// the host sends in answer meets no other packet before it comes to a delay line, since its link is plain in both directions; and it does
     /// not come back to the same link at once, since that leads to it.
-    fn ahead_behind(&self, route: u32, flow: u32) -> Option<u32> {
+    fn ahead_behind(&self, route: u32, flow: u32, group: &FlowGroup) -> Option<u32> {
         let mut before = None;
         let mut last = None;
         for step in &self.table[route as usize..] {
@@ -96,7 +96,15 @@ impl Topology {
             (before, last) = (last, Some((step, link)));
         }
         let (_, from) = before.filter(|(_, link)| *link < self.first_host_link)?;
-        last.filter(|(step, _)| step.is_plain_host_link()).map(|_| from)
+        let (step, link) = last?;
+        let ahead = step.is_plain_host_link() && !self.is_too_fast(link, smallest(group));
+        ahead.then_some(from)
+    }
+
+    /// Returns true if `link` may send several packets of `smallest` bytes within a nanosecond.
+    pub(crate) fn is_too_fast(&self, link: u32, smallest: u64) -> bool {
+        let medium = &self.media[self.links[link as usize].medium as usize];
+        medium.transmission.rate().bits_per_second() > smallest.saturating_mul(8_000_000_000)
     }
 
     /// Adds the routes of probes: over each of these links, which have a shaper, and back.

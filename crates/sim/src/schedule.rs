@@ -44,10 +44,12 @@ pub(crate) struct Schedule {
     lines: Vec<DelayLine>,
     /// Where each line leads.
     ways: Vec<Way>,
-    /// The lines to hosts that take packets ahead of their time.
+    /// The lines to hosts that take packets ahead of their time that have packets.
     ahead: Vec<u32>,
     /// The packets for such hosts that waited for their link.
     ahead_waited: WaitedPackets,
+    /// The first arrival of all these.
+    first_ahead: Time,
     /// Those of the links between nodes that are looked at later; `None` while one is being looked at, and for those whose events are
     /// handled in their turn.
     inlets: Vec<Option<Box<Inlet>>>,
@@ -78,13 +80,10 @@ const LINKS: usize = 2;
 impl Schedule {
     /// Returns an empty schedule of these `lines`. For each of `links` its lookahead is given if what happens there is handled later. `events_per_second` affects the speed and nothing else.
     pub(crate) fn new(lines: &[LineEnd], links: &[Option<Duration>], events_per_second: f64) -> Self {
-        let (mut line_of, mut ahead) = (Vec::new(), Vec::new());
+        let mut line_of = Vec::new();
         let ways = (0..).zip(lines).map(|(line, end)| match end {
             LineEnd::Link(link) if links[*link as usize].is_some() => Way::Later(*link),
-            LineEnd::Ahead(from) if links[*from as usize].is_some() => {
-                ahead.push(line);
-                Way::Ahead
-            }
+            LineEnd::Ahead(from) if links[*from as usize].is_some() => Way::Ahead,
             _ => {
                 line_of.push(line);
                 Way::InTurn(line_of.len() as u32 - 1)
@@ -97,8 +96,9 @@ impl Schedule {
             waited: WaitedPackets::default(),
             lines: lines.iter().map(|_| DelayLine::default()).collect(),
             ways,
-            ahead,
+            ahead: Vec::new(),
             ahead_waited: WaitedPackets::default(),
+            first_ahead: Time::MAX,
             inlets: (0..).zip(links).map(|(link, lookahead)| inlet(link, *lookahead)).collect(),
             arrivals: Tournament::new(line_of.len()),
             tournament: Tournament::new(LINKS + links.len()),
@@ -153,10 +153,14 @@ impl Schedule {
                 }
             }
             Way::InTurn(place) => self.arrivals.set(place as usize, FirstArrival { at, flow: packet.flow, place }),
-            Way::Ahead if refused => {
-                self.ahead_waited.push(packet);
+            Way::Ahead => {
+                self.first_ahead = self.first_ahead.min(at);
+                if refused {
+                    self.ahead_waited.push(packet);
+                } else if self.lines[line as usize].len() == 1 {
+                    self.ahead.push(line);
+                }
             }
-            Way::Ahead => {}
             Way::Later(link) => {
                 let Some(inlet) = &mut self.inlets[link as usize] else { return };
                 if refused {
@@ -241,6 +245,19 @@ impl Schedule {
         matches!(self.ways[line as usize], Way::Ahead)
     }
 
+    /// Returns the time of the first arrival at such a host.
+    pub(crate) const fn first_ahead(&self) -> Time {
+        self.first_ahead
+    }
+
+    /// Finds it again after packets have been removed.
+    pub(crate) fn find_first_ahead(&mut self) {
+        let Self { ahead, lines, .. } = self;
+        ahead.retain(|line| lines[*line as usize].len() > 0);
+        let on_lines = ahead.iter().map(|line| lines[*line as usize].first_at()).min();
+        self.first_ahead = self.ahead_waited.first().at.min(on_lines.unwrap_or(Time::MAX));
+    }
+
     /// Returns true if a packet for such a host that waited for its link arrives before `until`.
     pub(crate) fn has_waited_ahead(&self, until: Time) -> bool {
         self.ahead_waited.first().at < until
@@ -299,9 +316,8 @@ impl Schedule {
     /// Returns a time before which nothing happens.
     pub(crate) fn next_at(&mut self) -> Time {
         let inlets = self.inlets.iter().flatten().map(|inlet| inlet.next).min();
-        let ahead = self.ahead.iter().map(|line| self.lines[*line as usize].first_at()).min();
         let in_turn = time_of(self.tournament.known_winner()).min(self.arrivals.winner().at);
-        [inlets, ahead].into_iter().flatten().min().unwrap_or(Time::MAX).min(in_turn).min(self.ahead_waited.first().at)
+        in_turn.min(self.first_ahead).min(inlets.unwrap_or(Time::MAX))
     }
 
     /// Returns the number of packets on links.

@@ -166,7 +166,10 @@ fn drawn(random: &mut Stream) -> String {
         let [from, to] = *[["a", "b"], ["a", "c"], ["b", "c"], ["c", "a"], ["b", "a"]]
             .get(random.below(5) as usize)
             .expect("one of five");
-        text += &format!("[[flows]]\nname = \"{number}\"\nfrom = \"{from}\"\nto = \"{to}\"\ncount = {}\n", 1 + random.below(3));
+        text += &format!(
+            "[[flows]]\nname = \"{number}\"\nfrom = \"{from}\"\nto = \"{to}\"\ncount = {}\n",
+            1 + random.below(3)
+        );
         let rate = one_of(random, &["900kbit", "10mbit", "100mbit"]);
         let delay = one_of(random, &["0s", "1ms", "20ms"]);
         let queue = one_of(random, &["", "", ", queue = { kind = \"red\" }"]);

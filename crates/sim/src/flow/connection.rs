@@ -275,7 +275,8 @@ impl Connection {
         due
     }
 
-    /// Fires the timers of the sender that are due before `now`, if that is [ahead](crate::hosts). Their events will find nothing that is due.
+    /// Fires the timers of the sender that are due before `now`, if that is [ahead](crate::hosts). Their events will find nothing that is due. A
+    /// sender that paces is never ahead.
     #[inline(always)]
     fn fire_sender_before<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         while let Some(due) = self.peers.sender.deadline().filter(|due| *due < now) {
@@ -283,7 +284,7 @@ impl Connection {
         }
     }
 
-    /// Does so with the timer of the receiver.
+    /// Fires the timer of the receiver if it is due before `now`, as [`fire_sender_before`](Self::fire_sender_before) does.
     #[inline(always)]
     fn fire_receiver_before<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) {
         if let Some(due) = self.peers.receiver.deadline().filter(|due| *due < now) {
@@ -374,12 +375,13 @@ impl Connection {
     /// Handles a packet without data at the receiver, and answers a SYN of the present connection. It counts as received only if data
     /// follow, so the acknowledgement of the answer changes nothing.
     pub(crate) fn on_opening<O: Observer>(
-        &self,
+        &mut self,
         now: Time,
         packet: &Packet,
         common: &Common,
         network: &mut Network<O>,
     ) {
+        self.fire_receiver_before(now, common, network);
         if !packet.flags.has(Flags::SYN) || packet.seq != self.peers.first {
             return;
         }

@@ -85,7 +85,7 @@ impl RateControlled {
         self.set_sender_timer(now, common, network);
     }
 
-    /// Handles a timer event of the sender, which may send a packet.
+    /// Handles a timer event of the sender, which may send a packet; returns true if the timer is due.
     pub(crate) fn on_sender_timer<O: Observer>(
         &mut self,
         now: Time,
@@ -95,6 +95,7 @@ impl RateControlled {
         if !self.sender_timer.fires(now) {
             return false;
         }
+        let due = self.sender.deadline().is_some_and(|deadline| deadline <= now);
         if let Some(seq) = self.sender.on_timer(now) {
             let rtt = self.sender.rtt();
             if self.rtts.back().is_none_or(|(_, last)| *last != rtt) {
@@ -105,7 +106,7 @@ impl RateControlled {
             network.inject(now, &Packet { seq, ..common.data(now, flags) });
         }
         self.set_sender_timer(now, common, network);
-        true
+        due
     }
 
     /// Handles a timer event of the receiver.
@@ -115,12 +116,13 @@ impl RateControlled {
         common: &Common,
         network: &mut Network<O>,
     ) -> bool {
-        let fires = self.receiver_timer.fires(now);
-        if fires {
-            let report = self.receiver.on_timer(now);
-            self.send_report(now, report, common, network);
+        if !self.receiver_timer.fires(now) {
+            return false;
         }
-        fires
+        let due = self.receiver.deadline().is_some_and(|deadline| deadline <= now);
+        let report = self.receiver.on_timer(now);
+        self.send_report(now, report, common, network);
+        due
     }
 
     /// Handles a report at the sender.
