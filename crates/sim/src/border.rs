@@ -17,22 +17,22 @@ use crate::schedule::Schedule;
 pub(crate) struct Border {
     pub(crate) division: Arc<Division>,
     /// The number of this part.
-    pub(crate) part: usize,
+    part: usize,
     /// What goes to each part.
     outgoing: Vec<Mail>,
-    /// Mail that has been read.
-    read: Mail,
+    /// What is being received.
+    received: Mail,
 }
 
 /// Packets from one part to another, in the order in which they were sent.
 #[derive(Debug)]
 pub(crate) struct Mail {
     /// Each packet with its line, and true if it waited for its link.
-    pub(crate) packets: Vec<(u32, Packet, bool)>,
+    packets: Vec<(u32, Packet, bool)>,
     /// The options of those that have some.
-    pub(crate) options: Vec<AckOptions>,
+    options: Vec<AckOptions>,
     /// The time of the first arrival.
-    pub(crate) first: Time,
+    first: Time,
 }
 
 impl Default for Mail {
@@ -76,10 +76,11 @@ impl Mailboxes {
 impl Border {
     pub(crate) fn new(division: &Arc<Division>, part: usize) -> Self {
         let mail = || std::iter::repeat_with(Mail::default).take(division.parts()).collect();
-        Self { division: Arc::clone(division), part, outgoing: mail(), read: Mail::default() }
+        Self { division: Arc::clone(division), part, outgoing: mail(), received: Mail::default() }
     }
 
     /// Schedules the arrival of a packet at `step` of its route, or passes it to the part where it arrives.
+    #[inline]
     pub(crate) fn send(
         &mut self,
         (line, packet, waited): (u32, Packet, bool),
@@ -106,16 +107,25 @@ impl Border {
         }
     }
 
-    /// Takes what has come from a part out of its mailbox. It is to be [put back](Self::put_back) when it has been read.
-    pub(crate) fn take(&mut self, mailboxes: &Mailboxes, from: usize) -> Mail {
-        mem::replace(&mut *mailboxes.open(from, self.part), mem::take(&mut self.read))
-    }
-
-    /// Puts back what has been read, so that its memory is used again.
-    pub(crate) fn put_back(&mut self, mut mail: Mail) {
-        mail.packets.clear();
-        mail.options.clear();
-        mail.first = Time::MAX;
-        self.read = mail;
+    /// Schedules the arrivals of the packets that have come. How early they come depends on the threads, and nothing else does: each line has the packets
+    /// of one part, in the order in which they were sent.
+    pub(crate) fn receive(&mut self, mailboxes: &Mailboxes, events: &mut Schedule, sacks: &mut SackTable) {
+        let division = Arc::clone(&self.division);
+        for from in division.lookaheads.sources(self.part) {
+            mem::swap(&mut self.received, &mut *mailboxes.open(from, self.part));
+            let Mail { packets, options, first } = &mut self.received;
+            let mut options = options.drain(..);
+            for (line, packet, waited) in packets.iter() {
+                let (line, place) = (division.line_of(*line, from), (packet.at, packet.route));
+                if packet.sack == NO_SACK {
+                    events.send(line, packet, place, *waited);
+                } else {
+                    let sack = sacks.keep(options.next().unwrap_or_default());
+                    events.send(line, &Packet { sack, ..*packet }, place, *waited);
+                }
+            }
+            packets.clear();
+            *first = Time::MAX;
+        }
     }
 }

@@ -160,7 +160,7 @@ impl Divided {
         (whole.network.dropped, whole.network.lost) = self.losses();
         for (number, part) in self.parts.drain(..).enumerate() {
             let mut part = part.into_inner();
-            part.receive(&self.mailboxes, Time::ZERO);
+            part.receive(&self.mailboxes);
             whole.events += part.events;
             whole.hosts.handled += part.hosts.handled;
             for (link, owner) in self.division.links.iter().enumerate() {

@@ -1,7 +1,5 @@
 //! The events of a run, or of a part of its network.
 
-use std::sync::Arc;
-
 use fairlane_qdisc::Time;
 
 use crate::border::Mailboxes;
@@ -10,7 +8,7 @@ use crate::hosts::Hosts;
 use crate::link::LinkQueue;
 use crate::network::Network;
 use crate::observer::Observer;
-use crate::packet::{NO_SACK, Packet};
+use crate::packet::Packet;
 use crate::schedule::Next;
 use crate::target::Target;
 
@@ -96,40 +94,12 @@ impl<O: Observer> Part<O> {
         self.events += self.network.run_link(until, link, &mut self.hosts);
     }
 
-    /// Takes the packets that other parts have sent: handles those ahead that arrive before `until` where that can be, and schedules the arrivals of all
-    /// others. How early they come depends on the threads, and nothing else does: each line has the packets of one part, in the order in which
-    /// they were sent.
-    pub(crate) fn receive(&mut self, mailboxes: &Mailboxes, until: Time) {
-        let Some((division, part)) = self.network.border.as_ref().map(|of| (Arc::clone(&of.division), of.part)) else {
-            return;
-        };
-        for from in division.lookaheads.sources(part) {
-            let Some(mail) = self.network.border.as_mut().map(|border| border.take(mailboxes, from)) else { return };
-            let mut options = mail.options.iter();
-            for (line, packet, waited) in &mail.packets {
-                let mut packet = *packet;
-                if packet.sack != NO_SACK {
-                    packet.sack = self.network.sacks.keep(options.next().copied().unwrap_or_default());
-                }
-                let line = division.line_of(*line, from);
-                if packet.at < until && self.network.events.is_ahead(line) {
-                    self.hosts.deliver_ahead(packet.at, &packet, *waited, &mut self.network);
-                } else {
-                    self.network.events.send(line, &packet, (packet.at, packet.route), *waited);
-                }
-            }
-            if let Some(border) = &mut self.network.border {
-                border.put_back(mail);
-            }
+    /// Schedules the arrivals of the packets that other parts have sent.
+    pub(crate) fn receive(&mut self, mailboxes: &Mailboxes) {
+        let Network { border, events, sacks, .. } = &mut self.network;
+        if let Some(border) = border {
+            border.receive(mailboxes, events, sacks);
         }
-    }
-
-    /// Handles what happens before `until` in a stretch to `end`, before which nobody sees the state.
-    pub(crate) fn handle_step(&mut self, (until, end): (Time, Time), mailboxes: &Mailboxes) {
-        self.hosts.advance_to(end, &mut self.network);
-        self.receive(mailboxes, end);
-        self.handle_in_order(until, &Control::default());
-        self.catch_up(until);
     }
 
     #[inline(never)]

@@ -239,12 +239,6 @@ impl Schedule {
         Some(packet)
     }
 
-    /// Returns true if a line leads to such hosts.
-    #[inline]
-    pub(crate) fn is_ahead(&self, line: u32) -> bool {
-        matches!(self.ways[line as usize], Way::Ahead)
-    }
-
     /// Returns the time of the first arrival at such a host.
     pub(crate) const fn first_ahead(&self) -> Time {
         self.first_ahead

@@ -8,6 +8,7 @@ use crossbeam_utils::{Backoff, CachePadded};
 use fairlane_qdisc::Time;
 
 use crate::border::Mailboxes;
+use crate::control::Control;
 use crate::division::Division;
 use crate::part::Part;
 
@@ -86,7 +87,8 @@ impl<'a> Stretch<'a> {
         if handled.now >= to {
             return false;
         }
-        handled.handle_step((to, self.end), self.mailboxes);
+        handled.receive(self.mailboxes);
+        handled.handle_before(to, &Control::default());
         if let Some(border) = &mut handled.network.border {
             border.post(self.mailboxes);
         }
