@@ -25,28 +25,22 @@ pub(crate) struct Border {
 }
 
 /// Packets from one part to another, in the order in which they were sent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Mail {
     /// Each packet with its line, and true if it waited for its link.
     packets: Vec<(u32, Packet, bool)>,
     /// The options of those that have some.
     options: Vec<AckOptions>,
-    /// The time of the first arrival.
-    first: Time,
-}
-
-impl Default for Mail {
-    fn default() -> Self {
-        Self { packets: Vec::new(), options: Vec::new(), first: Time::MAX }
-    }
 }
 
 impl Mail {
     /// Takes all of `more`, whose packets were sent later, and leaves it empty.
     fn append(&mut self, more: &mut Self) {
+        if self.packets.is_empty() {
+            return mem::swap(self, more);
+        }
         self.packets.append(&mut more.packets);
         self.options.append(&mut more.options);
-        self.first = self.first.min(mem::replace(&mut more.first, Time::MAX));
     }
 }
 
@@ -69,7 +63,7 @@ impl Mailboxes {
 
     /// Returns the time of the first arrival from part `from` at part `to`.
     pub(crate) fn first(&self, from: usize, to: usize) -> Time {
-        self.open(from, to).first
+        self.open(from, to).packets.iter().map(|(_, packet, _)| packet.at).min().unwrap_or(Time::MAX)
     }
 }
 
@@ -80,24 +74,23 @@ impl Border {
     }
 
     /// Schedules the arrival of a packet at `step` of its route, or passes it to the part where it arrives.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(
         &mut self,
-        (line, packet, waited): (u32, Packet, bool),
+        (line, packet, waited): (u32, &Packet, bool),
         step: Step,
         events: &mut Schedule,
         sacks: &mut SackTable,
     ) {
         let to = self.division.part_of(step, packet.flow);
         if to == self.part {
-            return events.send(self.division.line_of(line, to), &packet, (packet.at, packet.route), waited);
+            return events.send(self.division.line_of(line, to), packet, (packet.at, packet.route), waited);
         }
         let mail = &mut self.outgoing[to];
-        mail.first = mail.first.min(packet.at);
         if packet.sack != NO_SACK {
             mail.options.push(sacks.take(packet.sack));
         }
-        mail.packets.push((line, packet, waited));
+        mail.packets.push((line, *packet, waited));
     }
 
     /// Puts what this part has sent into the mailboxes.
@@ -113,7 +106,7 @@ impl Border {
         let division = Arc::clone(&self.division);
         for from in division.lookaheads.sources(self.part) {
             mem::swap(&mut self.received, &mut *mailboxes.open(from, self.part));
-            let Mail { packets, options, first } = &mut self.received;
+            let Mail { packets, options } = &mut self.received;
             let mut options = options.drain(..);
             for (line, packet, waited) in packets.iter() {
                 let (line, place) = (division.line_of(*line, from), (packet.at, packet.route));
@@ -125,7 +118,6 @@ impl Border {
                 }
             }
             packets.clear();
-            *first = Time::MAX;
         }
     }
 }

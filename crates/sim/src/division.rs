@@ -21,6 +21,8 @@ pub(crate) struct Division {
     pub(crate) cores: usize,
     /// The first flow of each part that consists of flows.
     pub(crate) first_flows: Vec<u32>,
+    /// The part of each flow.
+    flows: Vec<u16>,
     pub(crate) lookaheads: Lookaheads,
     pub(crate) pace: Pace,
 }
@@ -86,6 +88,7 @@ impl Division {
         let first_flows = first_flows(scenario, FLOW_PARTS * threads);
         let mut division = Self {
             links: vec![0; topology.links.len()],
+            flows: parts_of_flows(cores, &first_flows, flows as u32),
             cores,
             lookaheads: Lookaheads::new(cores + first_flows.len()),
             first_flows,
@@ -123,7 +126,7 @@ impl Division {
     /// Returns the part of a flow.
     #[inline]
     pub(crate) fn part_of_flow(&self, flow: u32) -> usize {
-        self.cores + self.first_flows.iter().filter(|first| **first <= flow).count() - 1
+        usize::from(self.flows[flow as usize])
     }
 
     /// Returns the number of the delay line for packets from one part: those of several parts would not come in the order of time.
@@ -169,6 +172,16 @@ impl Division {
             delay = Some(if step.is_plain_host_link() { delay.unwrap_or_default() + own } else { own });
         }
     }
+}
+
+/// Returns the part of each of `flows` flows, where these parts begin with the first flows given and follow the `cores`.
+fn parts_of_flows(cores: usize, first_flows: &[u32], flows: u32) -> Vec<u16> {
+    let mut parts = Vec::with_capacity(flows as usize);
+    for (number, first) in first_flows.iter().enumerate() {
+        let end = first_flows.get(number + 1).copied().unwrap_or(flows);
+        parts.extend((*first..end).map(|_| (cores + number) as u16));
+    }
+    parts
 }
 
 /// Checks that packets need time from each flow to the links between nodes, and between these.

@@ -301,7 +301,7 @@ impl<O: Observer> Network<O> {
     fn send_over_border(&mut self, line: u32, packet: Packet, waited: bool) {
         let step = self.topology.table[packet.route as usize];
         if let Some(border) = &mut self.border {
-            border.send((line, packet, waited), step, &mut self.events, &mut self.sacks);
+            border.send((line, &packet, waited), step, &mut self.events, &mut self.sacks);
         }
     }
 
