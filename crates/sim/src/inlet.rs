@@ -38,7 +38,7 @@ pub(crate) struct Coming {
 pub(crate) struct Inlet {
     /// The least time from what happens here to its effect elsewhere.
     pub(crate) lookahead: Duration,
-    /// The numbers of the delay lines that lead here, in rising order.
+    /// The numbers of the delay lines that lead here: those of packets that waited for their link, then the others, each in rising order.
     pub(crate) numbers: Vec<u32>,
     /// These lines, while the link is being looked at; else as many empty ones.
     pub(crate) lines: Vec<DelayLine>,
@@ -55,10 +55,10 @@ pub(crate) struct Inlet {
 const WAITED: u32 = u32::MAX;
 
 impl Inlet {
-    /// Returns the inlet of `link`, to which those of `lines` lead that are to it.
+    /// Returns the inlet of `link`, to which those of `lines` lead that are to it, and the lines of packets that waited that follow all these.
     pub(crate) fn new(link: u32, lookahead: Duration, lines: &[LineEnd]) -> Self {
-        let numbers: Vec<u32> =
-            (0..).zip(lines).filter(|(_, end)| **end == LineEnd::Link(link)).map(|(line, _)| line).collect();
+        let own = (0_u32..).zip(lines).filter(|(_, end)| **end == LineEnd::Link(link)).map(|(line, _)| line);
+        let numbers: Vec<u32> = own.clone().map(|line| line + lines.len() as u32).chain(own).collect();
         Self {
             lookahead,
             lines: numbers.iter().map(|_| DelayLine::default()).collect(),

@@ -40,7 +40,8 @@ pub(crate) enum Arriving {
 pub(crate) struct Schedule {
     events: EventQueue,
     waited: WaitedPackets,
-    /// The packets that have not waited.
+    /// The packets that have not waited; then, line by line, those that have, on their way to a link that is looked at later: behind equal bursts
+    /// they come nearly in order, too.
     lines: Vec<DelayLine>,
     /// Where each line leads.
     ways: Vec<Way>,
@@ -94,7 +95,7 @@ impl Schedule {
         Self {
             events: EventQueue::new(events_per_second),
             waited: WaitedPackets::default(),
-            lines: lines.iter().map(|_| DelayLine::default()).collect(),
+            lines: lines.iter().chain(lines).map(|_| DelayLine::default()).collect(),
             ways,
             ahead: Vec::new(),
             ahead_waited: WaitedPackets::default(),
@@ -163,7 +164,8 @@ impl Schedule {
             }
             Way::Later(link) => {
                 let Some(inlet) = &mut self.inlets[link as usize] else { return };
-                if refused {
+                let apart = line as usize + self.ways.len();
+                if refused && self.lines[apart].push(&packet, at, packet.route) == Pushed::Refused {
                     inlet.waited.push(packet);
                 }
                 if at < inlet.next {
