@@ -1,5 +1,6 @@
 //! Flows: the sending and receiving end points.
 
+mod application;
 mod common;
 mod connection;
 mod datagrams;

@@ -2,14 +2,11 @@
 
 use fairlane_outcome::VideoRun;
 use fairlane_qdisc::{Duration, Seed, Time};
-use fairlane_scenario::{self as scenario, Tcp};
-use fairlane_traffic::{OnOffPeriods, part};
+use fairlane_scenario::Tcp;
+use fairlane_traffic::part;
 
+use super::application::Application;
 use super::common::Common;
-use super::rpc::Rpc;
-use super::transfers::Transfers;
-use super::video::Video;
-use super::web::{NextObject, WebConnection};
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::{Flags, NO_SACK, Packet, packet_bytes};
@@ -25,8 +22,8 @@ use crate::timer::Timer;
 /// taken for packets of the new one.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    application: Application,
-    peers: Peers,
+    pub(super) application: Application,
+    pub(super) peers: Peers,
     ack_bytes: u32,
     /// The flags of every data packet.
     data: Flags,
@@ -40,9 +37,9 @@ pub(crate) struct Connection {
 
 /// Sender and receiver of the present connection.
 #[derive(Debug)]
-struct Peers {
-    sender: TcpSender,
-    receiver: TcpReceiver,
+pub(super) struct Peers {
+    pub(super) sender: TcpSender,
+    pub(super) receiver: TcpReceiver,
     /// The offset of the sender's clock.
     clock_offset: Duration,
     /// The sequence number in packets of the connection's first segment.
@@ -51,50 +48,12 @@ struct Peers {
 
 impl Peers {
     /// Begins a new connection after one of `segments` segments; returns false if the sequence numbers are used up.
-    fn reconnect(&mut self, tcp: &Tcp, segments: u32) -> bool {
+    pub(super) fn reconnect(&mut self, tcp: &Tcp, segments: u32) -> bool {
         let Some(first) = after(self.first, segments) else { return false };
         self.first = first;
         self.sender = TcpSender::new(tcp, self.clock_offset);
         self.receiver = TcpReceiver::new(tcp);
         true
-    }
-}
-
-/// The source of the sender's data.
-#[derive(Debug)]
-enum Application {
-    /// Unlimited data; with the settings of each new connection if the flow has several phases.
-    Ftp(Option<Box<Tcp>>),
-    /// Pages of objects.
-    Web(Box<WebConnection>),
-    /// Transfers of limited size, one after the other.
-    Transfers(Box<Transfers>),
-    /// Adaptive video.
-    Video(Box<Video>),
-    /// Requests and responses.
-    Rpc(Box<Rpc>),
-    /// Unlimited data during on periods.
-    OnOff(Box<OnOffPeriods>),
-}
-
-impl Application {
-    /// Returns true if it sends without end, and so need not be told what has arrived.
-    #[inline(always)]
-    const fn is_bulk(&self) -> bool {
-        matches!(self, Self::Ftp(_) | Self::OnOff(_))
-    }
-
-    fn new(tcp: &Tcp, common: &Common, seed: Seed, browser: Option<u32>) -> Self {
-        match &tcp.application {
-            scenario::Application::Ftp => Self::Ftp(common.has_later_phases().then(|| Box::new(tcp.clone()))),
-            scenario::Application::Transfers(config) => {
-                Self::Transfers(Box::new(Transfers::new(tcp, config, common.bytes, seed)))
-            }
-            scenario::Application::Web(_) => Self::Web(Box::new(WebConnection::new(browser.unwrap_or_default(), tcp))),
-            scenario::Application::Video(config) => Self::Video(Box::new(Video::new(config, common.bytes))),
-            scenario::Application::Rpc(config) => Self::Rpc(Box::new(Rpc::new(config, common.bytes))),
-            scenario::Application::OnOff(config) => Self::OnOff(Box::new(OnOffPeriods::new(config, seed))),
-        }
     }
 }
 
@@ -175,22 +134,6 @@ impl Connection {
                 }
             }
         }
-    }
-
-    /// Loads the next object of the browser's page. The leading connection begins a page if the one before is complete.
-    fn load<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
-        let Application::Web(web) = &mut self.application else { return };
-        let Some(browser) = network.browsers.get_mut(web.browser) else { return };
-        for other in browser.begin(common.id, now) {
-            network.events.push(now, Target::Source(other));
-        }
-        let Some(NextObject { supply, after }) = web.next_object(browser) else { return };
-        if let Some(segments) = after
-            && !self.peers.reconnect(&web.tcp, segments)
-        {
-            return;
-        }
-        self.with_sender(now, common, network, |sender, output| sender.supply(now, supply, output));
     }
 
     /// Returns the sender of the current connection.
@@ -337,41 +280,6 @@ impl Connection {
         }
     }
 
-    /// Tells an application with an end that its data have been acknowledged.
-    #[inline(never)]
-    fn tell_sender<O: Observer>(&mut self, now: Time, id: u32, network: &mut Network<O>) {
-        let acknowledged = self.peers.sender.acknowledged();
-        match &mut self.application {
-            Application::Transfers(transfers) => {
-                if let Some(pause) = transfers.acknowledged(acknowledged) {
-                    network.events.push(now + pause, Target::Source(id));
-                }
-            }
-            Application::Web(web) => {
-                let Some(browser) = network.browsers.get_mut(web.browser) else { return };
-                if !web.acknowledged(acknowledged) {
-                    return;
-                }
-                let (flow, pause) = match browser.acknowledged() {
-                    Some(pause) => (browser.leader(), pause),
-                    None => (id, Duration::ZERO),
-                };
-                network.events.push(now + pause, Target::Source(flow));
-            }
-            Application::Video(video) => {
-                if let Some(pause) = video.acknowledged(acknowledged) {
-                    network.events.push(now + pause, Target::Source(id));
-                }
-            }
-            Application::Rpc(rpc) => {
-                if rpc.acknowledged(acknowledged) {
-                    network.events.push(now, Target::Source(id));
-                }
-            }
-            Application::Ftp(_) | Application::OnOff(_) => {}
-        }
-    }
-
     /// Handles a packet without data at the receiver, and answers a SYN of the present connection. It counts as received only if data
     /// follow, so the acknowledgement of the answer changes nothing.
     pub(crate) fn on_opening<O: Observer>(
@@ -410,7 +318,7 @@ impl Connection {
 
     /// Passes segment `seq` of the present connection to the receiver.
     #[inline(always)]
-    fn receive(&mut self, now: Time, (seq, packet): (u32, &Packet), common: &mut Common) -> Received {
+    pub(super) fn receive(&mut self, now: Time, (seq, packet): (u32, &Packet), common: &mut Common) -> Received {
         let (ce, cwr) = (packet.flags.has(Flags::CE), packet.flags.has(Flags::CWR));
         let received = self.peers.receiver.on_segment(now, seq, packet.sent, ce, cwr);
         if received.new {
@@ -419,44 +327,8 @@ impl Connection {
         received
     }
 
-    /// Handles a segment where an application with an end must be told.
-    #[inline(never)]
-    fn on_application_segment<O: Observer>(
-        &mut self,
-        now: Time,
-        (seq, packet): (u32, &Packet),
-        common: &mut Common,
-        network: &mut Network<O>,
-    ) {
-        let mut received = self.receive(now, (seq, packet), common);
-        let (ack, next, mut request) = (&mut received.ack, self.peers.receiver.next(), 0);
-        match &mut self.application {
-            Application::Transfers(transfers) => transfers.received(now, next),
-            // The request for what comes next carries the acknowledgement.
-            Application::Web(web) => {
-                let browser = network.browsers.get_mut(web.browser);
-                if browser.is_some_and(|browser| web.received(now, next, browser)) {
-                    *ack = ack.or_else(|| self.peers.receiver.flush());
-                }
-            }
-            Application::Video(video) => {
-                if video.received(now, next) {
-                    *ack = ack.or_else(|| self.peers.receiver.flush());
-                }
-            }
-            Application::Rpc(rpc) => {
-                if let Some(bytes) = rpc.received(now, next) {
-                    *ack = ack.or_else(|| self.peers.receiver.flush());
-                    request = bytes;
-                }
-            }
-            Application::Ftp(_) | Application::OnOff(_) => {}
-        }
-        self.answer_apart(now, (ack.as_ref(), request), common, network);
-    }
-
     /// Calls `act` with the sender, then sets its timers.
-    fn with_sender<O: Observer>(
+    pub(super) fn with_sender<O: Observer>(
         &mut self,
         now: Time,
         common: &mut Common,
@@ -471,7 +343,7 @@ impl Connection {
 
     /// Does what [`answer`](Self::answer) does, where that is not to be compiled once more.
     #[inline(never)]
-    fn answer_apart<O: Observer>(
+    pub(super) fn answer_apart<O: Observer>(
         &mut self,
         now: Time,
         (ack, request): (Option<&Ack>, u32),
@@ -517,7 +389,7 @@ fn after(first: u32, size: u32) -> Option<u32> {
 }
 
 /// Makes packets of a sender's segments and injects them.
-struct SegmentInjector<'f, O> {
+pub(super) struct SegmentInjector<'f, O> {
     now: Time,
     /// The flags of every data packet.
     flags: Flags,
