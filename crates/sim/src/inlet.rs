@@ -40,7 +40,7 @@ pub(crate) struct Inlet {
     pub(crate) lookahead: Duration,
     /// The numbers of the delay lines that lead here: those of packets that waited for their link, then the others, each in rising order.
     pub(crate) numbers: Vec<u32>,
-    /// These lines, while the link is being looked at; else as many empty ones.
+    /// Those of these lines that have packets, while the link is being looked at; in place of all others, empty ones.
     pub(crate) lines: Vec<DelayLine>,
     pub(crate) waited: WaitedPackets,
     /// When the transmission ends; [`Time::MAX`] without one.

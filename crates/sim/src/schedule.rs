@@ -1,5 +1,7 @@
 //! Everything that is going to happen: packets that arrive, links that become free, and the events of flows.
 
+use std::mem;
+
 use fairlane_qdisc::{Duration, Time};
 
 use crate::arrival::FirstArrival;
@@ -270,23 +272,26 @@ impl Schedule {
     /// there meanwhile: what the link sends does not come back to it at once.
     pub(crate) fn take_out(&mut self, link: u32) -> Option<Box<Inlet>> {
         let mut inlet = self.inlets[link as usize].take()?;
-        self.swap_lines(&mut inlet);
+        let Inlet { lines, numbers, .. } = &mut *inlet;
+        for (line, number) in lines.iter_mut().zip(numbers) {
+            let own = &mut self.lines[*number as usize];
+            if own.len() > 0 {
+                mem::swap(line, own);
+            }
+        }
         Some(inlet)
     }
 
     /// Puts back what is still to happen at `link`.
     pub(crate) fn put_back(&mut self, link: u32, mut inlet: Box<Inlet>) {
-        self.swap_lines(&mut inlet);
+        let Inlet { lines, numbers, .. } = &mut *inlet;
+        for (line, number) in lines.iter_mut().zip(numbers) {
+            if line.is_taken_out() {
+                mem::swap(line, &mut self.lines[*number as usize]);
+            }
+        }
         self.inlets[link as usize] = Some(inlet);
         self.defer(link);
-    }
-
-    /// Exchanges the lines that lead to an inlet for those that it has, of which one side is empty.
-    #[inline(always)]
-    fn swap_lines(&mut self, Inlet { lines, numbers, .. }: &mut Inlet) {
-        for (line, number) in lines.iter_mut().zip(numbers) {
-            std::mem::swap(line, &mut self.lines[*number as usize]);
-        }
     }
 
     /// Lets what is still to happen at `link` wait until it is needed.
