@@ -81,8 +81,10 @@ impl<O: Observer> Network<O> {
         (self.topology, self.dropped, self.lost)
     }
 
-    /// Puts a packet on the first link of its route. The engine refuses scenarios with a route without links.
-    #[inline(always)]
+    /// Puts a packet on the first link of its route. The engine refuses scenarios with a route without links. A browser loads the program for each
+    /// visit, so there this is compiled once.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
         let step = &self.topology.table[packet.route as usize];
@@ -305,10 +307,8 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Moves `packet`, which enters the plain `link` of its route at `now`, over this link, and over the plain link of a host behind it.
-    ///
-    /// A plain link to or from a host carries the packets of one other link only, in order, so nothing that happens later changes a
-    /// packet's passage. The packet is moved over such links at once, as of its arrival there, which saves events.
+    /// Moves `packet`, which enters the plain `link` of its route at `now`, over this link, and over the plain link of a host behind it. Such a link
+    /// carries the packets of one other link only, in order, so nothing that happens later changes a packet's passage.
     #[inline(always)]
     pub(crate) fn cross_plain_link(&mut self, now: Time, link: u32, packet: &Packet) {
         if let Some(passage) = self.pass_plain_link(now, link, packet) {
