@@ -59,29 +59,12 @@ impl Hosts {
         at < self.until
     }
 
-    /// Handles a packet that arrives at `at` ahead of its time. It arrives later than others that were sent after it if it `waited` for its link.
+    /// Handles a packet that arrives at `at` ahead of its time.
     #[inline(always)]
-    pub(crate) fn deliver_ahead<O: Observer>(
-        &mut self,
-        at: Time,
-        packet: &Packet,
-        waited: bool,
-        network: &mut Network<O>,
-    ) {
+    pub(crate) fn deliver_ahead<O: Observer>(&mut self, at: Time, packet: &Packet, network: &mut Network<O>) {
         self.ahead = self.ahead.max(at);
         self.handled += 1;
-        if waited {
-            return self.deliver_late(at, packet, network);
-        }
         self.deliver(at, packet, network);
-    }
-
-    /// Handles a packet that waited for its link: the answers to others that are still to be handled arrive before the answer to it.
-    #[inline(never)]
-    fn deliver_late<O: Observer>(&mut self, at: Time, packet: &Packet, network: &mut Network<O>) {
-        network.late = true;
-        self.deliver(at, packet, network);
-        network.late = false;
     }
 
     /// From now on handles packets ahead that arrive before `until`, and first those that came too early for that.
@@ -98,7 +81,7 @@ impl Hosts {
         // The packets of a flow for one of its hosts are all on one line.
         for place in 0..network.events.places_ahead() {
             while let Some(packet) = network.events.pop_ahead(place, until) {
-                self.deliver_ahead(packet.at, &packet, false, network);
+                self.deliver_ahead(packet.at, &packet, network);
             }
         }
         network.events.find_first_ahead();
@@ -113,7 +96,7 @@ impl Hosts {
         }
         due.sort_by_key(|packet| packet.at);
         for packet in due.drain(..) {
-            self.deliver_ahead(packet.at, &packet, false, network);
+            self.deliver_ahead(packet.at, &packet, network);
         }
         self.due = due;
         network.events.find_first_ahead();

@@ -98,8 +98,8 @@ impl Inlet {
         Some((at, AtLink::Release))
     }
 
-    /// Returns the next arrival. Of packets of a flow that arrive at the same time, that which waited comes first, and then that of the lower
-    /// line.
+    /// Returns the next arrival. Of packets of a flow that arrive at the same time, those that waited come first, and of these the one on a line: it
+    /// was sent before the one that found no place there.
     #[inline]
     pub(crate) fn coming(&self) -> Coming {
         let mut first = Coming { at: self.waited.first().at, place: WAITED, elsewhere: Time::MAX };
@@ -114,11 +114,14 @@ impl Inlet {
         first
     }
 
-    /// Returns true if of two places whose first packets arrive at the same time that of `place` comes first.
+    /// Returns true if of two places whose first packets arrive at the same time that of the line `place` comes first.
     #[inline(never)]
     fn comes_before(&self, place: u32, other: u32) -> bool {
+        let has_waited = (place as usize) < self.lines.len() / 2;
         let first = |place| self.front(place).map(|packet| packet.as_first(place));
-        first(place).zip(first(other)).is_some_and(|(first, second)| first.comes_before(&second))
+        first(place).zip(first(other)).is_some_and(|(first, second)| {
+            first.comes_before(&second) || first.flow == second.flow && other == WAITED && has_waited
+        })
     }
 
     /// Returns the first packet of a place.

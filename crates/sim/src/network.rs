@@ -31,8 +31,6 @@ pub(crate) struct Network<O> {
     pub(crate) lost: Vec<u64>,
     /// The links that packets have crossed, without the last one of those that reached their hosts ahead of their time.
     pub(crate) packet_hops: u64,
-    /// Hosts answer a packet that waited for its link [ahead of its time](crate::hosts): the answer comes later than others that follow it.
-    pub(crate) late: bool,
     /// The timers of flows that fired [ahead of their time](crate::hosts).
     pub(crate) fired_ahead: u64,
     /// The packets that hosts have sent.
@@ -64,7 +62,6 @@ impl<O: Observer> Network<O> {
             dropped: zeros.clone(),
             lost: zeros,
             packet_hops: 0,
-            late: false,
             fired_ahead: 0,
             injected: 0,
             ejected: 0,
@@ -94,7 +91,7 @@ impl<O: Observer> Network<O> {
         if line == NO_LINE {
             return self.cross_second_host_link(passage.arrival, *packet);
         }
-        self.send(line, packet, (passage.arrival, packet.route + 1), passage.waits(now) | self.late);
+        self.send(line, packet, (passage.arrival, packet.route + 1), passage.waits(now));
     }
 
     /// Puts a packet on the first link of its route, which is not the plain link of a host. Here and elsewhere what is apart takes packets by value,
@@ -337,7 +334,7 @@ impl<O: Observer> Network<O> {
             && step.is_ahead()
             && hosts.may_handle(passage.arrival)
         {
-            return hosts.deliver_ahead(passage.arrival, packet, passage.waits(now), self);
+            return hosts.deliver_ahead(passage.arrival, packet, self);
         }
         self.send(step.line, packet, (passage.arrival, packet.route + 2), passage.waits(now));
     }

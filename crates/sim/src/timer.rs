@@ -5,6 +5,11 @@ use fairlane_qdisc::Time;
 use crate::schedule::Schedule;
 use crate::target::Target;
 
+/// Returns true if this deadline has come.
+pub(crate) fn is_due(deadline: Option<Time>, now: Time) -> bool {
+    deadline.is_some_and(|deadline| deadline <= now)
+}
+
 /// The pending event of a timer.
 ///
 /// Moving a deadline to a later time costs nothing: the event stays, and its handler sets the timer again. Only an

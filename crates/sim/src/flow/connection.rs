@@ -13,7 +13,7 @@ use crate::packet::{Flags, NO_SACK, Packet, packet_bytes};
 use crate::sack_table::AckOptions;
 use crate::target::Target;
 use crate::tcp::{Ack, Opening, Received, SackBlocks, Segment, SegmentSink, TcpReceiver, TcpSender};
-use crate::timer::Timer;
+use crate::timer::{Timer, is_due};
 
 /// A sender, its receiver and the application.
 ///
@@ -206,8 +206,7 @@ impl Connection {
     /// Fires what is due of the sender's timers, and sets them again; returns true if one was.
     #[inline(never)]
     fn check_sender<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) -> bool {
-        let due =
-            [self.peers.sender.deadline(), self.peers.sender.release()].into_iter().flatten().any(|time| time <= now);
+        let due = is_due(self.peers.sender.deadline(), now) || is_due(self.peers.sender.release(), now);
         let timeouts = self.peers.sender.timeouts();
         self.with_sender(now, common, network, |sender, output| {
             if due {
@@ -231,9 +230,7 @@ impl Connection {
     #[inline(always)]
     fn fire_receiver_before<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) {
         if let Some(due) = self.peers.receiver.deadline().filter(|due| *due < now) {
-            let ack = self.peers.receiver.on_timer(due);
-            network.fired_ahead += 1;
-            self.answer_apart(due, (ack.as_ref(), 0), common, network);
+            network.fired_ahead += u64::from(self.check_receiver(due, common, network));
         }
     }
 
@@ -244,13 +241,14 @@ impl Connection {
         common: &Common,
         network: &mut Network<O>,
     ) -> bool {
-        if !self.receiver_timer.fires(now) {
-            return false;
-        }
-        let due = self.peers.receiver.deadline().is_some_and(|deadline| deadline <= now);
-        let ack = if due { self.peers.receiver.on_timer(now) } else { None };
+        self.receiver_timer.fires(now) && self.check_receiver(now, common, network)
+    }
+
+    /// Fires the receiver's timer if it is due, and sets it again; returns true if it was.
+    fn check_receiver<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) -> bool {
+        let ack = self.peers.receiver.on_timer(now);
         self.answer_apart(now, (ack.as_ref(), 0), common, network);
-        due
+        ack.is_some()
     }
 
     /// Handles an acknowledgement at the sender.

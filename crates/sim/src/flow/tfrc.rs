@@ -12,7 +12,7 @@ use crate::observer::Observer;
 use crate::packet::{Flags, NO_SACK, Packet};
 use crate::target::Target;
 use crate::tfrc::{Arrival, Feedback, TfrcReceiver, TfrcSender};
-use crate::timer::Timer;
+use crate::timer::{Timer, is_due};
 
 /// The size of a report.
 const REPORT_BYTES: u32 = 40;
@@ -95,7 +95,7 @@ impl RateControlled {
         if !self.sender_timer.fires(now) {
             return false;
         }
-        let due = self.sender.deadline().is_some_and(|deadline| deadline <= now);
+        let due = is_due(self.sender.deadline(), now);
         if let Some(seq) = self.sender.on_timer(now) {
             let rtt = self.sender.rtt();
             if self.rtts.back().is_none_or(|(_, last)| *last != rtt) {
@@ -119,7 +119,7 @@ impl RateControlled {
         if !self.receiver_timer.fires(now) {
             return false;
         }
-        let due = self.receiver.deadline().is_some_and(|deadline| deadline <= now);
+        let due = is_due(self.receiver.deadline(), now);
         let report = self.receiver.on_timer(now);
         self.send_report(now, report, common, network);
         due
