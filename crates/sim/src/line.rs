@@ -159,11 +159,6 @@ impl DelayLine {
         position & self.slots.len().wrapping_sub(1)
     }
 
-    /// Returns true if it has had packets: it is not the empty one in whose place it is.
-    pub(crate) const fn is_taken_out(&self) -> bool {
-        !self.slots.is_empty()
-    }
-
     /// Returns the number of packets.
     pub(crate) const fn len(&self) -> usize {
         self.tail.wrapping_sub(self.head)

@@ -272,26 +272,26 @@ impl Schedule {
     /// there meanwhile: what the link sends does not come back to it at once.
     pub(crate) fn take_out(&mut self, link: u32) -> Option<Box<Inlet>> {
         let mut inlet = self.inlets[link as usize].take()?;
-        let Inlet { lines, numbers, .. } = &mut *inlet;
-        for (line, number) in lines.iter_mut().zip(numbers) {
-            let own = &mut self.lines[*number as usize];
-            if own.len() > 0 {
-                mem::swap(line, own);
-            }
-        }
+        self.swap_lines(&mut inlet);
         Some(inlet)
     }
 
     /// Puts back what is still to happen at `link`.
     pub(crate) fn put_back(&mut self, link: u32, mut inlet: Box<Inlet>) {
-        let Inlet { lines, numbers, .. } = &mut *inlet;
-        for (line, number) in lines.iter_mut().zip(numbers) {
-            if line.is_taken_out() {
-                mem::swap(line, &mut self.lines[*number as usize]);
-            }
-        }
+        self.swap_lines(&mut inlet);
         self.inlets[link as usize] = Some(inlet);
         self.defer(link);
+    }
+
+    /// Exchanges the lines that lead to an inlet for those that it has, of which one side is empty. Where both are, nothing need be moved.
+    #[inline(always)]
+    fn swap_lines(&mut self, Inlet { lines, numbers, .. }: &mut Inlet) {
+        for (line, number) in lines.iter_mut().zip(numbers) {
+            let own = &mut self.lines[*number as usize];
+            if own.len() + line.len() > 0 {
+                mem::swap(line, own);
+            }
+        }
     }
 
     /// Lets what is still to happen at `link` wait until it is needed.
@@ -362,4 +362,37 @@ impl Schedule {
 #[inline(never)]
 fn comes_first(at: Time, flow: u32, key: u128) -> bool {
     arrival_key(at, flow) | u128::from(u32::MAX) < key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Flags, NO_SACK};
+
+    /// Would catch lines that stay among those with packets after these were taken, once for each packet, and a first arrival that is not found again.
+    #[test]
+    fn lines_without_packets_are_forgotten() {
+        let mut schedule =
+            Schedule::new(&[LineEnd::Ahead(0), LineEnd::Ahead(0)], &[Some(Duration::from_millis(1))], 1.0);
+        let at = Time::from_nanos;
+        for nanos in [10, 20, 30] {
+            let (sent, flags) = (Time::ZERO, Flags::default());
+            let packet = Packet { sent, at: sent, flow: 0, seq: 0, bytes: 1, route: 0, sack: NO_SACK, flags, class: 0 };
+            schedule.send(0, &packet, (at(nanos), 1), false);
+            schedule.send(1, &packet, (at(nanos + 5), 1), false);
+            schedule.send(0, &packet, (at(nanos + 7), 1), true);
+            assert_eq!((schedule.places_ahead(), schedule.first_ahead()), (3, at(nanos)));
+            let due = |schedule: &mut Schedule, until| {
+                let places = 0..schedule.places_ahead();
+                let due = places.filter(|place| schedule.pop_ahead(*place, until).is_some()).count();
+                schedule.find_first_ahead();
+                due
+            };
+            assert_eq!(due(&mut schedule, at(nanos)), 0);
+            assert_eq!(due(&mut schedule, at(nanos + 1)), 1);
+            assert_eq!((schedule.places_ahead(), schedule.first_ahead()), (2, at(nanos + 5)));
+            assert_eq!(due(&mut schedule, at(nanos + 9)), 2);
+            assert_eq!((schedule.places_ahead(), schedule.first_ahead()), (1, Time::MAX));
+        }
+    }
 }

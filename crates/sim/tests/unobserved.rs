@@ -267,7 +267,7 @@ fn a_stopped_run_shows_the_state_at_its_time() {
 }
 
 /// Two pairs of hosts of equal delays, whose packets all arrive at the same nanoseconds, and a flow whose timers stop the run at other times. Would
-/// catch a stop that shows a part of what happens at its last nanosecond, ahead or in its turn.
+/// catch a stop that shows a part of what happens at its last nanosecond: ahead, or in its turn, as with transfers.
 #[test]
 fn a_stopped_run_shows_all_that_happens_at_once() {
     let link = |from: &str, to: &str, delay: &str| {
@@ -278,13 +278,14 @@ fn a_stopped_run_shows_all_that_happens_at_once() {
         let access = format!("access = {{ rate = \"1gbit\", delay = \"{delay}\" }}");
         format!("[[flows]]\nname = \"{from}\"\nfrom = \"{from}\"\nto = \"{to}\"\npacket = \"125b\"\n{access}\n{kind}\n")
     };
-    let tcp = "kind = \"tcp\"\ncc = \"reno\"\nstart = \"0s\"";
-    let pairs =
-        [link("a", "b", "20ms"), link("c", "d", "10ms"), flow("a", "b", "1ms", tcp), flow("c", "d", "6ms", tcp)];
-    let apart = [link("e", "f", "1ms"), flow("e", "f", "1ms", "kind = \"udp\"\nrate = \"1mbit\"")];
-    let text = format!("duration = \"10s\"\n{}", pairs.concat());
-    assert!(stops(&parsed(&text)) > 10);
-    assert!(stops(&parsed(&format!("{text}{}", apart.concat()))) > 10);
+    let apart = [link("e", "f", "1ms"), flow("e", "f", "1ms", "kind = \"udp\"\nrate = \"1mbit\"")].concat();
+    for source in ["", "source = \"transfers\"\nsize = \"10mb\""] {
+        let tcp = format!("kind = \"tcp\"\ncc = \"reno\"\nstart = \"0s\"\n{source}");
+        let pairs = [flow("a", "b", "1ms", &tcp), flow("c", "d", "6ms", &tcp)].concat();
+        let text = format!("duration = \"10s\"\n{}{}{pairs}", link("a", "b", "20ms"), link("c", "d", "10ms"));
+        assert!(stops(&parsed(&text)) > 10);
+        assert!(stops(&parsed(&format!("{text}{apart}"))) > 10);
+    }
 }
 
 /// Would catch a run that asks seldom whether it is stopped, where there are no events but those at links: each packet has three there, and a run goes
@@ -355,7 +356,7 @@ fn a_copy_of_a_syn_does_not_overtake_a_timer() {
             to = "b"
             count = 3
             access = {{ rate = "1mbit", delay = "1ms" }}
-            tcp = {{ preset = "modern", handshake = true, initial_rto = "100ms", min_rto = "30ms", delayed_ack = "1ms" }}
+            tcp = {{ preset = "modern", handshake = true, initial_rto = "100ms", min_rto = "30ms", delayed_ack = "1ms", initial_window = 1 }}
         "#
         );
         let [observed, unobserved] = both(&parsed(&text));
