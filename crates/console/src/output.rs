@@ -9,6 +9,9 @@ use crate::failure::Failure;
 /// The columns of text where there is no terminal.
 const WIDTH: usize = 100;
 
+/// The bytes of a long text that are written at once.
+const PIECE: usize = 1 << 16;
+
 /// Prints `text` as it is.
 ///
 /// # Errors
@@ -28,7 +31,7 @@ pub fn tell(text: &str) {
 /// # Errors
 /// Standard output cannot be written.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let mut stdout = BufWriter::new(io::stdout().lock());
+    let mut stdout = BufWriter::with_capacity(PIECE, io::stdout().lock());
     let written = serde_json::to_writer_pretty(&mut stdout, value).map_err(io::Error::from);
     written.and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()).map_err(|error| Failure::print(&error))
 }

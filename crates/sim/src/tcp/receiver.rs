@@ -19,13 +19,14 @@ pub struct TcpReceiver {
     acknowledged: u32,
     /// The segments that have arrived beyond `next`.
     early: Ranges,
-    /// One segment of each of the three ranges of `early` that changed most recently, the latest first.
-    recent: [Option<u32>; 3],
+    /// One segment of each of the three ranges of `early` that changed most recently, the latest first; [`NO_SEGMENT`] where there are fewer.
+    recent: [u32; 3],
     /// The timestamp to echo (TS.Recent of RFC 7323).
     echo: Time,
     /// The time at which the delayed acknowledgement is due; [`Time::MAX`] if there is none.
     deadline: Time,
-    ack_delay: Option<Duration>,
+    /// How long an acknowledgement is delayed; [`NOT_DELAYED`] if none is.
+    ack_delay: Duration,
     window: u32,
     sack: bool,
     ecn: bool,
@@ -36,6 +37,12 @@ pub struct TcpReceiver {
     /// The feedback that only some senders ask for.
     feedback: Option<Box<ReceiverFeedback>>,
 }
+
+/// No segment: that of this number is never accepted.
+const NO_SEGMENT: u32 = u32::MAX;
+
+/// The delay of acknowledgements that are not delayed.
+const NOT_DELAYED: Duration = Duration::from_nanos(u64::MAX);
 
 /// Feedback that only some senders ask for.
 #[derive(Clone, Debug)]
@@ -80,10 +87,10 @@ impl TcpReceiver {
             next: 0,
             acknowledged: 0,
             early: Ranges::default(),
-            recent: [None; 3],
+            recent: [NO_SEGMENT; 3],
             echo: Time::ZERO,
             deadline: Time::MAX,
-            ack_delay: tcp.delayed_ack,
+            ack_delay: tcp.delayed_ack.unwrap_or(NOT_DELAYED),
             window: tcp.window.max(1),
             sack: tcp.uses_sack(),
             ecn: tcp.ecn,
@@ -132,7 +139,7 @@ impl TcpReceiver {
         self.ece = echo;
         self.note_echo(seq, sent);
         let new = self.accept(seq);
-        self.deadline = self.ack_delay.map_or(Time::MAX, |delay| now + delay);
+        self.deadline = now + self.ack_delay;
         Received { new, ack: Some(ack) }
     }
 
@@ -195,16 +202,19 @@ impl TcpReceiver {
     fn remember(&mut self, seq: u32) {
         let range = self.early.holding(seq);
         let elsewhere = |other: &u32| self.early.holding(*other).is_some_and(|other| Some(other) != range);
-        let mut others = self.recent.iter().flatten().copied().filter(elsewhere);
-        self.recent = [Some(seq), others.next(), others.next()];
+        let mut others = self.recent.iter().copied().filter(elsewhere);
+        let mut next = || others.next().unwrap_or(NO_SEGMENT);
+        self.recent = [seq, next(), next()];
     }
 
     /// Delays the acknowledgement of a segment; returns false if it is not to be delayed.
     #[inline]
     fn delays_acknowledgement(&mut self, now: Time) -> bool {
         // At least every second segment is acknowledged (RFC 1122, section 4.2.3.2).
-        let Some(delay) = self.ack_delay.filter(|_| self.deadline == Time::MAX) else { return false };
-        self.deadline = now + delay;
+        if self.ack_delay == NOT_DELAYED || self.deadline < Time::MAX {
+            return false;
+        }
+        self.deadline = now + self.ack_delay;
         true
     }
 
@@ -234,7 +244,7 @@ impl TcpReceiver {
     #[inline(never)]
     fn early_blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        let recent = self.recent.iter().flatten().filter_map(|seq| self.early.holding(*seq));
+        let recent = self.recent.iter().filter_map(|seq| self.early.holding(*seq));
         for (start, end) in recent.chain(self.early.descending()) {
             if !blocks.as_slice().contains(&(start, end)) {
                 blocks.push(start, end);

@@ -59,13 +59,13 @@ impl Recovery {
         }
     }
 
-    /// Records the SACK blocks of an acknowledgement; `state` already reflects its cumulative part. Returns true if the
+    /// Records the SACK blocks of an acknowledgement; `state` already reflects its cumulative part, of `acked` segments. Returns true if the
     /// acknowledgement, should it acknowledge nothing new, counts as a duplicate: with SACK it must bring new information
     /// (RFC 6675, section 2).
     #[inline]
-    pub(super) fn note(&mut self, state: &mut SenderState, ack: &Ack, now: Time) -> bool {
+    pub(super) fn note(&mut self, state: &mut SenderState, ack: &Ack, acked: u32, now: Time) -> bool {
         match self {
-            Self::Sack(sack) => sack.note(state, ack.sack),
+            Self::Sack(sack) => sack.note(state, ack.sack, acked),
             Self::Rack(rack) => rack.note(state, *ack, now),
             Self::Tahoe | Self::Reno | Self::NewReno(_) => true,
         }

@@ -136,7 +136,7 @@ impl TcpSender {
         let acked = ack.next - self.state.una;
         let limit = self.state.slow_start_limit();
         self.state.una = ack.next;
-        let counts = self.recovery.note(&mut self.state, ack, now);
+        let counts = self.recovery.note(&mut self.state, ack, acked, now);
         let counted = match &mut self.marks {
             Some(marks) => Some(marks.marked(ack.ace, self.recovery.delivered(&self.state))),
             None => None,

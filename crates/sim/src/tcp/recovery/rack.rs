@@ -250,7 +250,7 @@ impl Rack {
     /// Returns RecoverFS of RFC 9937: the segments outstanding before the current acknowledgement, without those that
     /// had arrived.
     fn flight_before(&self, state: &SenderState) -> u32 {
-        state.max - state.una - self.arrived.count(state.una, state.max) + self.delivered
+        state.max - state.una - self.arrived(state) + self.delivered
     }
 
     /// Marks lost segments (RFC 8985, section 6.2, step 5); returns true if there are new ones.
@@ -286,7 +286,7 @@ impl Rack {
 
     /// Returns how far segments may overtake each other (RACK.reo_wnd).
     fn reordering_window(&self, state: &SenderState, srtt: Option<Duration>) -> Duration {
-        let certain = state.recovering || self.arrived.count(state.una, state.max) >= DUPTHRESH;
+        let certain = state.recovering || self.arrived(state) >= DUPTHRESH;
         if !self.reordered && certain {
             return Duration::ZERO;
         }
@@ -340,7 +340,8 @@ impl Rack {
 
     /// Returns the number of segments that have arrived beyond the first unacknowledged one.
     pub(super) fn arrived(&self, state: &SenderState) -> u32 {
-        self.arrived.count(state.una, state.max)
+        debug_assert_eq!(self.arrived.segments(), self.arrived.count(state.una, state.max));
+        self.arrived.segments()
     }
 
     /// Returns the time of the timer, which is not the retransmission timer.
@@ -380,7 +381,7 @@ impl Rack {
         let outstanding = state.max - state.una;
         let idle = outstanding == 0 || self.probe.is_some();
         let repairing = state.recovering || state.una < state.fast_from || !self.lost.is_empty();
-        if idle || repairing || self.arrived.count(state.una, state.max) > 0 {
+        if idle || repairing || self.arrived(state) > 0 {
             self.probe_at = None;
             return;
         }
@@ -396,7 +397,7 @@ impl Rack {
     }
 
     pub(super) fn in_flight(&self, state: &SenderState) -> u32 {
-        state.max - state.una - self.arrived.count(state.una, state.max) - self.lost.len() as u32
+        state.max - state.una - self.arrived(state) - self.lost.len() as u32
     }
 
     /// Returns the first lost segment or, if there is none, a new one.

@@ -20,13 +20,18 @@ pub(in super::super) struct Sack {
     end: u32,
     /// Segments below this have been retransmitted in this recovery: one past RFC 6675's HighRxt.
     resent_below: u32,
+    /// Those of them that have not arrived, if this is a recovery.
+    resent: u32,
     /// The rescue retransmission of this recovery has been made.
     rescued: bool,
 }
 
 impl Sack {
     #[inline(never)]
-    pub(super) fn note(&mut self, state: &mut SenderState, blocks: SackBlocks) -> bool {
+    pub(super) fn note(&mut self, state: &mut SenderState, blocks: SackBlocks, acked: u32) -> bool {
+        if state.recovering {
+            self.repaired(state.una - acked, state.una);
+        }
         self.arrived.remove_below(state.una);
         let mut new = false;
         for &(start, end) in blocks.as_slice() {
@@ -35,10 +40,21 @@ impl Sack {
                 if state.window.has_control() {
                     self.arrived.gaps(start, end, |from, to| state.window.arrived(from, to));
                 }
+                if state.recovering {
+                    self.repaired(start, end);
+                }
                 new |= self.arrived.insert(start, end);
             }
         }
         new
+    }
+
+    /// Notes that the segments `[start, end)` are about to be removed or added because they have arrived.
+    fn repaired(&mut self, start: u32, end: u32) {
+        let end = end.min(self.resent_below);
+        if start < end {
+            self.resent -= self.arrived.missing(start, end);
+        }
     }
 
     #[inline(never)]
@@ -61,6 +77,7 @@ impl Sack {
             state.recovering = true;
             self.end = state.max;
             self.resent_below = state.una + 1;
+            self.resent = self.arrived.missing(state.una, self.resent_below);
             self.rescued = false;
         }
         enter
@@ -85,12 +102,16 @@ impl Sack {
 
     /// Returns the number of segments that have arrived beyond the first unacknowledged one.
     pub(super) fn arrived(&self, state: &SenderState) -> u32 {
-        self.arrived.count(state.una, state.max)
+        debug_assert_eq!(self.arrived.segments(), self.arrived.count(state.una, state.max));
+        self.arrived.segments()
     }
 
     /// Returns the flight without the segments that have arrived.
     fn outstanding(&self, state: &SenderState) -> u32 {
-        state.flight() - self.arrived.count(state.una, state.next)
+        if state.next == state.max {
+            return state.flight() - self.arrived(state);
+        }
+        self.arrived.missing(state.una, state.next)
     }
 
     #[inline(never)]
@@ -115,9 +136,13 @@ impl Sack {
     /// Returns the number of segments in the network. As in RFC 6675, a segment that was retransmitted without being
     /// lost counts twice.
     fn pipe(&self, state: &SenderState) -> u32 {
-        let missing = |from: u32, to: u32| (to - from) - self.arrived.count(from, to);
-        let not_lost = missing(self.lost_below().max(state.una), state.max);
-        not_lost + missing(state.una, self.resent_below.clamp(state.una, state.max))
+        let not_lost = match self.arrived.nth_highest(DUPTHRESH) {
+            Some(lost_below) => state.max - lost_below - DUPTHRESH,
+            None => state.max - state.una - self.arrived(state),
+        };
+        debug_assert_eq!(not_lost, self.arrived.missing(self.lost_below().max(state.una), state.max));
+        debug_assert_eq!(self.resent, self.arrived.missing(state.una, self.resent_below.clamp(state.una, state.max)));
+        not_lost + self.resent
     }
 
     /// Returns the first segment below `limit` that has neither arrived nor been retransmitted in this recovery.
@@ -125,6 +150,7 @@ impl Sack {
         let gap = self.arrived.first_gap(self.resent_below.max(state.una));
         (gap < limit).then(|| {
             self.resent_below = gap + 1;
+            self.resent += 1;
             gap
         })
     }
