@@ -42,8 +42,6 @@ pub(crate) enum Arriving {
 pub(crate) struct Schedule {
     events: EventQueue,
     waited: WaitedPackets,
-    /// The packets that have not waited; then, line by line, those that have, on their way to a link that is looked at later: behind equal bursts
-    /// they come nearly in order, too.
     lines: Vec<DelayLine>,
     /// Where each line leads.
     ways: Vec<Way>,
@@ -97,7 +95,7 @@ impl Schedule {
         Self {
             events: EventQueue::new(events_per_second),
             waited: WaitedPackets::default(),
-            lines: lines.iter().chain(lines).map(|_| DelayLine::default()).collect(),
+            lines: lines.iter().map(|_| DelayLine::default()).collect(),
             ways,
             ahead: Vec::new(),
             ahead_waited: WaitedPackets::default(),
@@ -151,7 +149,7 @@ impl Schedule {
         let refused = pushed == Pushed::Refused;
         match self.ways[line as usize] {
             Way::InTurn(_) if refused => {
-                if self.waited.push(packet) {
+                if self.waited.push(&packet) {
                     self.tournament.set(WAITED, self.first_that_waited());
                 }
             }
@@ -159,16 +157,15 @@ impl Schedule {
             Way::Ahead => {
                 self.first_ahead = self.first_ahead.min(at);
                 if refused {
-                    self.ahead_waited.push(packet);
+                    self.ahead_waited.push(&packet);
                 } else if self.lines[line as usize].len() == 1 {
                     self.ahead.push(line);
                 }
             }
             Way::Later(link) => {
                 let Some(inlet) = &mut self.inlets[link as usize] else { return };
-                let apart = line as usize + self.ways.len();
-                if refused && self.lines[apart].push(&packet, at, packet.route) == Pushed::Refused {
-                    inlet.waited.push(packet);
+                if refused {
+                    inlet.waited.push(&packet);
                 }
                 if at < inlet.next {
                     inlet.next = at;

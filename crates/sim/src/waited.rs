@@ -11,8 +11,8 @@ use crate::occupied::Occupied;
 use crate::packet::Packet;
 use crate::prefetch::ReadAhead;
 
-/// A calendar queue (Brown, CACM 31(10), 1988): each day has its packets in their order, and there are so many days that most packets arrive
-/// on one of them, and so short ones that a day has few packets. Packets beyond the last day are in a heap; where these are many, days become
+/// A calendar queue (Brown, CACM 31(10), 1988): there are so many days that most packets arrive on one of them, and so short ones that a day has few
+/// packets, which are sorted when it is the first day that has some. Packets beyond the last day are in a heap; where these are many, days become
 /// twice as long. Where a day has more than [`A_DAY`] packets in the mean, there are twice as many days of half the length. The number and the
 /// length of days affect the speed and nothing else.
 #[derive(Debug)]
@@ -21,13 +21,14 @@ pub(crate) struct WaitedPackets {
     shift: u32,
     /// The first day of the calendar, counted from time zero: no packet in it arrives earlier.
     today: u64,
-    /// The first packet of each day, an index into `nodes` or [`NIL`]; empty until a packet has waited. Their number is a power of two.
-    days: Vec<u32>,
+    /// The packets of each day, in the order in which they came; no days until a packet has waited. Their number is a power of two.
+    days: Vec<Vec<Packet>>,
     /// The days that have packets.
     occupied: Occupied,
-    nodes: Vec<Node>,
-    /// The first free node.
-    free: u32,
+    /// The first of these, an index into `days`, if the calendar has packets. Its packets are sorted.
+    current: usize,
+    /// The number of its packets that have been taken.
+    taken: usize,
     /// The packets that arrive on no day of the calendar.
     distant: BinaryHeap<Reverse<Distant>>,
     /// The number of packets that have come to these.
@@ -42,22 +43,12 @@ pub(crate) struct WaitedPackets {
     read: usize,
 }
 
-/// A packet in the calendar, and the next one of its day or the next free node.
-#[derive(Debug)]
-struct Node {
-    packet: Packet,
-    next: u32,
-}
-
 /// A packet beyond the calendar. Of two packets of a flow that arrive at the same time the first one sent comes first.
 #[derive(Debug)]
 struct Distant {
     packet: Packet,
     number: u64,
 }
-
-/// No node.
-const NIL: u32 = u32::MAX;
 
 /// The days of a new calendar, and the most that it may have: a megabyte.
 const DAYS: usize = 256;
@@ -83,8 +74,8 @@ impl Default for WaitedPackets {
             today: 0,
             days: Vec::new(),
             occupied: Occupied::default(),
-            nodes: Vec::new(),
-            free: NIL,
+            current: 0,
+            taken: 0,
             distant: BinaryHeap::new(),
             numbered: 0,
             in_calendar: 0,
@@ -98,7 +89,8 @@ impl Default for WaitedPackets {
 impl WaitedPackets {
     /// Adds `packet`. Returns true if it is the first one.
     #[inline]
-    pub(crate) fn push(&mut self, packet: Packet) -> bool {
+    pub(crate) fn push(&mut self, packet: &Packet) -> bool {
+        let before = self.first;
         let place = if self.is_within(packet.at) {
             self.counted[0] += 1;
             self.enter(packet);
@@ -110,7 +102,7 @@ impl WaitedPackets {
             self.push_beyond(packet)
         };
         let new = packet.as_first(place);
-        let is_first = new.comes_before(&self.first);
+        let is_first = new.comes_before(&before);
         if is_first {
             self.first = new;
         }
@@ -119,7 +111,7 @@ impl WaitedPackets {
 
     /// Adds a packet that is not on a day of the calendar as it is, and returns its place.
     #[inline(never)]
-    fn push_beyond(&mut self, packet: Packet) -> u32 {
+    fn push_beyond(&mut self, packet: &Packet) -> u32 {
         if self.in_calendar == 0 {
             if self.days.is_empty() {
                 self.set_days(DAYS);
@@ -135,41 +127,65 @@ impl WaitedPackets {
         if *beyond > TOLERATED + *inside / 16 {
             self.lengthen_days();
         }
-        self.distant.push(Reverse(Distant { packet, number: self.numbered }));
+        self.distant.push(Reverse(Distant { packet: *packet, number: self.numbered }));
         self.numbered += 1;
         IN_HEAP
     }
 
     /// Adds a packet that arrives on a day of the calendar.
     #[inline]
-    fn enter(&mut self, packet: Packet) {
+    fn enter(&mut self, packet: &Packet) {
         let day = self.place_of(self.day_of(packet.at));
-        let (mut before, mut next) = (NIL, self.days[day]);
-        while next != NIL && order(&self.nodes[next as usize].packet, &packet).is_le() {
-            (before, next) = (next, self.nodes[next as usize].next);
-        }
-        let node = self.node(packet, next);
-        match self.nodes.get_mut(before as usize) {
-            Some(before) => before.next = node,
-            None => {
-                self.days[day] = node;
-                self.occupied.set(day);
-            }
-        }
+        let is_first = self.in_calendar == 0 || self.is_before(day, self.current);
         self.in_calendar += 1;
+        if day == self.current && !is_first {
+            return self.insert(packet);
+        }
+        self.days[day].push(*packet);
+        self.occupied.set(day);
+        if is_first {
+            self.turn_to(day);
+        }
     }
 
-    /// Returns the number of a node with `packet` before `next`.
-    #[inline]
-    fn node(&mut self, packet: Packet, next: u32) -> u32 {
-        let number = self.free;
-        if let Some(node) = self.nodes.get_mut(number as usize) {
-            self.free = node.next;
-            *node = Node { packet, next };
-            return number;
+    /// Adds a packet to the current day, behind those that arrive no later.
+    #[inline(never)]
+    fn insert(&mut self, packet: &Packet) {
+        let packets = &mut self.days[self.current];
+        let place = packets.iter().rposition(|other| order(other, packet).is_le()).map_or(0, |before| before + 1);
+        packets.insert(place.max(self.taken), *packet);
+    }
+
+    /// Returns true if of two days the first one comes before the other.
+    #[inline(always)]
+    fn is_before(&self, day: usize, other: usize) -> bool {
+        let since = |day: usize| day.wrapping_sub(self.place_of(self.today)) & (self.days.len() - 1);
+        since(day) < since(other)
+    }
+
+    /// Makes a day the current one.
+    fn turn_to(&mut self, day: usize) {
+        if self.taken > 0 {
+            self.days[self.current].drain(..self.taken);
+            self.taken = 0;
         }
-        self.nodes.push(Node { packet, next });
-        self.nodes.len() as u32 - 1
+        self.current = day;
+        self.sort(day);
+    }
+
+    /// Sorts the packets of a day, of which none has been taken. For few packets this is faster than a general algorithm; the order of equal ones
+    /// stays.
+    fn sort(&mut self, day: usize) {
+        let packets = &mut self.days[day];
+        for sorted in 1..packets.len() {
+            let packet = packets[sorted];
+            let mut place = sorted;
+            while place > 0 && order(&packet, &packets[place - 1]).is_lt() {
+                packets[place] = packets[place - 1];
+                place -= 1;
+            }
+            packets[place] = packet;
+        }
     }
 
     /// Makes days twice as long.
@@ -178,7 +194,7 @@ impl WaitedPackets {
         let packets = self.take_calendar();
         self.shift += 1;
         self.today /= 2;
-        self.fill_calendar(packets);
+        self.fill_calendar(&packets);
     }
 
     /// Makes twice as many days of half the length, or of the same if it is a nanosecond.
@@ -190,28 +206,33 @@ impl WaitedPackets {
             self.shift -= 1;
             self.today *= 2;
         }
-        self.fill_calendar(packets);
+        self.fill_calendar(&packets);
     }
 
     /// Sets the number of days of an empty calendar.
     fn set_days(&mut self, number: usize) {
-        self.days.resize(number, NIL);
+        self.days.resize_with(number, Vec::new);
         self.occupied = Occupied::new(number);
     }
 
-    /// Removes and returns the packets in the calendar, in their order.
+    /// Removes and returns the packets in the calendar, those of the same time in the order in which they came.
     fn take_calendar(&mut self) -> Vec<Packet> {
         let mut packets = Vec::with_capacity(self.in_calendar);
-        while let Some(day) = self.first_day() {
-            packets.extend(self.take_from(day));
+        let mut next = Some(self.current).filter(|_| self.in_calendar > 0);
+        while let Some(day) = next {
+            packets.extend(self.days[day].drain(std::mem::take(&mut self.taken)..));
+            self.days[day].clear();
+            self.occupied.clear(day);
+            next = self.occupied_from(day);
         }
+        self.in_calendar = 0;
         packets
     }
 
     /// Enters packets into the calendar, whose days have changed.
-    fn fill_calendar(&mut self, packets: Vec<Packet>) {
+    fn fill_calendar(&mut self, packets: &[Packet]) {
         self.counted = [0; 2];
-        packets.into_iter().for_each(|packet| self.enter(packet));
+        packets.iter().for_each(|packet| self.enter(packet));
         self.find_first();
     }
 
@@ -221,43 +242,49 @@ impl WaitedPackets {
         if self.first.place == IN_HEAP {
             return self.distant.peek().map(|Reverse(distant)| &distant.packet);
         }
-        self.first_of(self.first_day()?)
+        self.first_in_calendar()
     }
 
     /// Removes and returns the first packet; `None` if there is none.
     #[inline(never)]
     pub(crate) fn take_first(&mut self) -> Option<Packet> {
-        let taken = if self.first.place == IN_HEAP {
-            self.distant.pop().map(|Reverse(distant)| distant.packet)
-        } else {
-            self.first_day().and_then(|day| self.take_from(day))
-        };
-        if let Some(packet) = &taken {
-            self.today = self.today.max(self.day_of(packet.at));
-        }
-        self.find_first();
+        let taken = self.front().copied();
+        self.remove_first();
         taken
     }
 
-    /// Removes and returns the first packet of a day.
-    #[inline(always)]
-    fn take_from(&mut self, day: usize) -> Option<Packet> {
-        let number = self.days[day];
-        let node = self.nodes.get_mut(number as usize)?;
-        let packet = node.packet;
-        let next = std::mem::replace(&mut node.next, self.free);
-        self.free = number;
-        self.days[day] = next;
-        if next == NIL {
-            self.occupied.clear(day);
+    /// Removes the first packet, if there is one.
+    #[inline(never)]
+    pub(crate) fn remove_first(&mut self) {
+        if self.first.at == Time::MAX {
+            return;
         }
-        self.in_calendar -= 1;
-        Some(packet)
+        self.today = self.today.max(self.day_of(self.first.at));
+        if self.first.place == IN_HEAP {
+            self.distant.pop();
+        } else {
+            self.in_calendar -= 1;
+            self.taken += 1;
+            if self.taken == self.days[self.current].len() {
+                self.end_day();
+            }
+        }
+        self.find_first();
+    }
+
+    /// Goes on to the next day that has packets, if there is one: all of the current day have been taken.
+    fn end_day(&mut self) {
+        self.days[self.current].clear();
+        self.taken = 0;
+        self.occupied.clear(self.current);
+        if let Some(next) = self.occupied_from(self.current) {
+            self.turn_to(next);
+        }
     }
 
     #[inline]
     fn find_first(&mut self) {
-        let head = self.first_day().and_then(|day| self.first_of(day));
+        let head = self.first_in_calendar();
         let mut first = head.map_or(FirstArrival::NONE, |packet| packet.as_first(IN_CALENDAR));
         if let Some(Reverse(Distant { packet, .. })) = self.distant.peek() {
             // It was sent before an equal one in the calendar.
@@ -267,22 +294,16 @@ impl WaitedPackets {
         self.first = first;
     }
 
-    /// Returns the first day that has packets, as an index into `days`.
-    #[inline(always)]
-    fn first_day(&self) -> Option<usize> {
-        if self.in_calendar == 0 { None } else { self.occupied_from(self.place_of(self.today)) }
-    }
-
     /// Returns the first day that has packets from `day` on; after the last one in `days` the first one follows.
     #[inline(always)]
     fn occupied_from(&self, day: usize) -> Option<usize> {
         self.occupied.next(day as u64).or_else(|| self.occupied.next(0)).map(|day| day as usize)
     }
 
-    /// Returns the first packet of a day.
+    /// Returns the first packet in the calendar.
     #[inline(always)]
-    fn first_of(&self, day: usize) -> Option<&Packet> {
-        self.nodes.get(self.days[day] as usize).map(|node| &node.packet)
+    fn first_in_calendar(&self) -> Option<&Packet> {
+        if self.in_calendar == 0 { None } else { self.days[self.current].get(self.taken) }
     }
 
     /// Returns the arrival of the first packet; [`FirstArrival::NONE`] if there is none.
@@ -326,14 +347,16 @@ impl ReadAhead for WaitedPackets {
         if self.read > 0 {
             return;
         }
-        let first = self.first_day();
+        let first = Some(self.current).filter(|_| self.in_calendar > 0);
         let mut day = first;
         while let Some(here) = day {
-            let mut number = self.days[here];
-            while let Some(node) = self.nodes.get(number as usize).filter(|_| self.read < count) {
-                each(&node.packet);
+            let taken = if day == first { self.taken } else { 0 };
+            if taken == 0 {
+                self.sort(here);
+            }
+            for packet in self.days[here][taken..].iter().take(count - self.read) {
+                each(packet);
                 self.read += 1;
-                number = node.next;
             }
             day = self.occupied_from(here + 1).filter(|next| self.read < count && Some(*next) != first);
         }
@@ -391,7 +414,7 @@ mod tests {
                     let packet = Packet { sent, at, flow, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
                     let place = list.partition_point(|other| order(other, &packet).is_le());
                     list.insert(place, packet);
-                    let is_first = waited.push(packet);
+                    let is_first = waited.push(&packet);
                     assert_eq!(is_first, place == 0);
                 } else if list.is_empty() {
                     assert_eq!(waited.front(), None);
@@ -435,7 +458,7 @@ mod tests {
                 let at = Time::from_nanos(1_000_000 + 100_000 * round + within);
                 let (flags, sent, seq) = (Flags::default(), Time::ZERO, 100 * round as u32 + seq);
                 let packet = Packet { sent, at, flow: 1, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
-                waited.push(packet);
+                waited.push(&packet);
             }
             while waited.len() > 0 {
                 waited.read_next(8, &mut |packet| read.push(packet.seq));
@@ -454,7 +477,7 @@ mod tests {
         fn push(waited: &mut WaitedPackets, seq: u32, nanos: u64) {
             let (sent, at, flags) = (Time::ZERO, Time::from_nanos(nanos), Flags::default());
             let packet = Packet { sent, at, flow: 1, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
-            waited.push(packet);
+            waited.push(&packet);
         }
         let taken = |waited: &mut WaitedPackets| waited.take_first().map(|packet| packet.seq);
         let mut waited = WaitedPackets::default();

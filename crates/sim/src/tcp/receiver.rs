@@ -191,7 +191,9 @@ impl TcpReceiver {
     fn accept_early(&mut self, seq: u32, ahead: u32) -> bool {
         if ahead > 0 {
             let new = self.early.insert(seq, seq + 1);
-            self.remember(seq);
+            if self.sack {
+                self.remember(seq);
+            }
             return new;
         }
         self.next = self.early.take_first(seq + 1).unwrap_or(seq + 1);
@@ -201,10 +203,21 @@ impl TcpReceiver {
     /// Makes the range that holds `seq` the first of those that changed most recently.
     fn remember(&mut self, seq: u32) {
         let range = self.early.holding(seq);
-        let elsewhere = |other: &u32| self.early.holding(*other).is_some_and(|other| Some(other) != range);
-        let mut others = self.recent.iter().copied().filter(elsewhere);
-        let mut next = || others.next().unwrap_or(NO_SEGMENT);
-        self.recent = [seq, next(), next()];
+        // Mostly it has grown at its end, and is the first one already.
+        if range.is_some_and(|(start, end)| end == seq + 1 && start <= self.recent[0] && self.recent[0] < seq) {
+            self.recent[0] = seq;
+            return;
+        }
+        let mut recent = [seq, NO_SEGMENT, NO_SEGMENT];
+        let mut count = 1;
+        for other in self.recent {
+            let elsewhere = other != NO_SEGMENT && self.early.holding(other).is_some_and(|other| Some(other) != range);
+            if elsewhere && count < recent.len() {
+                recent[count] = other;
+                count += 1;
+            }
+        }
+        self.recent = recent;
     }
 
     /// Delays the acknowledgement of a segment; returns false if it is not to be delayed.
