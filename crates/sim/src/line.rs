@@ -92,26 +92,35 @@ impl DelayLine {
     /// As [`push`](Self::push), also where the ring is full or the packet does not come last.
     #[inline(never)]
     fn push_with_care(&mut self, packet: Packet) -> Pushed {
-        let before = (0..self.len()).rev().map(|place| self.at(place));
-        let later = before.take(REACH + 1).take_while(|other| order(&packet, other).is_lt()).count();
-        if later > REACH {
+        let is_before = |other: &Packet| order(&packet, other).is_lt();
+        if self.len() > REACH && is_before(&self.at(self.len() - 1 - REACH)) {
             return Pushed::Refused;
         }
         if self.len() == self.slots.len() {
             self.grow(&packet);
         }
-        let place = self.len() - later;
-        self.tail = self.tail.wrapping_add(1);
-        for place in (place + 1..self.len()).rev() {
-            let (to, from) = (self.slot(self.head.wrapping_add(place)), self.slot(self.head.wrapping_add(place - 1)));
-            self.slots[to] = self.slots[from];
+        let mut position = self.tail;
+        while position != self.head {
+            let before = self.slot(position.wrapping_sub(1));
+            if !is_before(&self.slots[before]) {
+                break;
+            }
+            let behind = self.slot(position);
+            self.slots[behind] = self.slots[before];
+            position = position.wrapping_sub(1);
         }
-        let slot = self.slot(self.head.wrapping_add(place));
+        let slot = self.slot(position);
         self.slots[slot] = packet;
-        self.last = self.at(self.len() - 1).at;
-        self.first = self.at(0).at;
-        self.read = self.read.min(self.head.wrapping_add(place));
-        if place == 0 { Pushed::First } else { Pushed::Behind }
+        if position == self.tail {
+            self.last = packet.at;
+        }
+        self.tail = self.tail.wrapping_add(1);
+        self.read = self.read.min(position);
+        if position != self.head {
+            return Pushed::Behind;
+        }
+        self.first = packet.at;
+        Pushed::First
     }
 
     /// Doubles the ring; `any` packet fills the new slots.
