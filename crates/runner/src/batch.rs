@@ -82,7 +82,10 @@ impl Batch {
         for job in jobs.iter().take_while(|_| !control.stopped()) {
             check(&job.scenario, &job.asked)?;
         }
-        Ok(Self { jobs, runs, pool: pool(threads)?, recorded: false, at: None, threads: NonZeroUsize::MIN })
+        // A single run needs one thread, and starting those of all cores takes longer than a small run.
+        let is_single = jobs.len() == 1 && runs == NonZeroU32::MIN;
+        let pool = pool(threads.or(is_single.then_some(1)))?;
+        Ok(Self { jobs, runs, pool, recorded: false, at: None, threads: NonZeroUsize::MIN })
     }
 
     /// Also records the timeline of each job's first run.

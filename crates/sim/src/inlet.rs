@@ -38,11 +38,10 @@ pub(crate) struct Coming {
 pub(crate) struct Inlet {
     /// The least time from what happens here to its effect elsewhere.
     pub(crate) lookahead: Duration,
-    /// The numbers of the delay lines that lead here, in rising order.
+    /// The numbers of the delay lines that lead here: those of packets that waited for their link, then the others, each in rising order.
     pub(crate) numbers: Vec<u32>,
     /// Those of these lines that have packets, while the link is being looked at; in place of all others, empty ones.
     pub(crate) lines: Vec<DelayLine>,
-    /// The packets that waited for the link before, and those that would have come too far from the end of their line.
     pub(crate) waited: WaitedPackets,
     /// When the transmission ends; [`Time::MAX`] without one.
     pub(crate) free: Time,
@@ -56,10 +55,10 @@ pub(crate) struct Inlet {
 const WAITED: u32 = u32::MAX;
 
 impl Inlet {
-    /// Returns the inlet of `link`, to which those of `lines` lead that are to it.
+    /// Returns the inlet of `link`, to which those of `lines` lead that are to it, and the lines of packets that waited that follow all these.
     pub(crate) fn new(link: u32, lookahead: Duration, lines: &[LineEnd]) -> Self {
-        let own = (0..).zip(lines).filter(|(_, end)| **end == LineEnd::Link(link)).map(|(line, _)| line);
-        let numbers: Vec<u32> = own.collect();
+        let own = (0_u32..).zip(lines).filter(|(_, end)| **end == LineEnd::Link(link)).map(|(line, _)| line);
+        let numbers: Vec<u32> = own.clone().map(|line| line + lines.len() as u32).chain(own).collect();
         Self {
             lookahead,
             lines: numbers.iter().map(|_| DelayLine::default()).collect(),
@@ -99,7 +98,8 @@ impl Inlet {
         Some((at, AtLink::Release))
     }
 
-    /// Returns the next arrival. Of packets of a flow that arrive at the same time, those that waited come first.
+    /// Returns the next arrival. Of packets of a flow that arrive at the same time, those that waited come first, and of these the one on a line: it
+    /// was sent before the one that found no place there.
     #[inline]
     pub(crate) fn coming(&self) -> Coming {
         let mut first = Coming { at: self.waited.first().at, place: WAITED, elsewhere: Time::MAX };
@@ -117,8 +117,11 @@ impl Inlet {
     /// Returns true if of two places whose first packets arrive at the same time that of the line `place` comes first.
     #[inline(never)]
     fn comes_before(&self, place: u32, other: u32) -> bool {
+        let has_waited = (place as usize) < self.lines.len() / 2;
         let first = |place| self.front(place).map(|packet| packet.as_first(place));
-        first(place).zip(first(other)).is_some_and(|(first, second)| first.comes_before(&second))
+        first(place).zip(first(other)).is_some_and(|(first, second)| {
+            first.comes_before(&second) || first.flow == second.flow && other == WAITED && has_waited
+        })
     }
 
     /// Returns the first packet of a place.

@@ -42,6 +42,8 @@ pub(crate) enum Arriving {
 pub(crate) struct Schedule {
     events: EventQueue,
     waited: WaitedPackets,
+    /// The packets that have not waited; then, line by line, those that have, on their way to a link that is looked at later: behind equal bursts
+    /// they come nearly in order, too.
     lines: Vec<DelayLine>,
     /// Where each line leads.
     ways: Vec<Way>,
@@ -95,7 +97,7 @@ impl Schedule {
         Self {
             events: EventQueue::new(events_per_second),
             waited: WaitedPackets::default(),
-            lines: lines.iter().map(|_| DelayLine::default()).collect(),
+            lines: lines.iter().chain(lines).map(|_| DelayLine::default()).collect(),
             ways,
             ahead: Vec::new(),
             ahead_waited: WaitedPackets::default(),
@@ -136,9 +138,24 @@ impl Schedule {
     /// order if it `waited` for its link.
     #[inline(always)]
     pub(crate) fn send(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), waited: bool) {
-        let pushed = if waited { Pushed::Refused } else { self.lines[line as usize].push(packet, at, route) };
+        let pushed = if waited {
+            self.send_behind_others(line, packet, (at, route))
+        } else {
+            self.lines[line as usize].push(packet, at, route)
+        };
         if pushed != Pushed::Behind {
             self.send_with_care(line, Packet { at, route, ..*packet }, pushed);
+        }
+    }
+
+    /// Adds a packet that waited for its link to the line of such packets, if they have one.
+    #[inline(always)]
+    fn send_behind_others(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32)) -> Pushed {
+        if let Way::Later(_) = self.ways[line as usize] {
+            let apart = line as usize + self.ways.len();
+            self.lines[apart].push(packet, at, route)
+        } else {
+            Pushed::Refused
         }
     }
 
@@ -164,7 +181,8 @@ impl Schedule {
             }
             Way::Later(link) => {
                 let Some(inlet) = &mut self.inlets[link as usize] else { return };
-                if refused {
+                let apart = line as usize + self.ways.len();
+                if refused && self.lines[apart].push(&packet, at, packet.route) == Pushed::Refused {
                     inlet.waited.push(&packet);
                 }
                 if at < inlet.next {
