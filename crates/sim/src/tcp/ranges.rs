@@ -3,87 +3,83 @@
 /// Disjoint ranges `[start, end)` that do not touch, in rising order. The set is empty until a segment is lost, so a flow
 /// without losses never allocates.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ranges {
-    ranges: Vec<(u32, u32)>,
-    /// The number of segments in all of them.
-    segments: u32,
+pub(super) struct Ranges(Vec<(u32, u32)>);
+
+/// The effect of an insertion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Inserted {
+    /// The number of segments that the set did not have.
+    pub(super) new: u32,
+    /// The range that they are in now.
+    pub(super) range: (u32, u32),
 }
 
 impl Ranges {
-    /// Adds `[start, end)`, merged with the ranges that it overlaps or touches. Returns true if the set has changed.
-    pub(super) fn insert(&mut self, start: u32, end: u32) -> bool {
-        if start >= end {
-            return false;
-        }
-        let before = self.segments;
+    /// Adds `[start, end)`, which is not empty, merged with the ranges that it overlaps or touches.
+    pub(super) fn insert(&mut self, start: u32, end: u32) -> Inserted {
         // Mostly it comes last.
-        if let Some(last) = self.ranges.last_mut().filter(|last| last.0 <= start && start <= last.1) {
-            self.segments += end.saturating_sub(last.1);
-            last.1 = last.1.max(end);
-            return self.segments > before;
+        if let Some(last) = self.0.last_mut().filter(|last| last.0 <= start && start <= last.1) {
+            let new = end.saturating_sub(last.1);
+            last.1 += new;
+            return Inserted { new, range: *last };
         }
         // Ranges `from..to` overlap or touch the new one.
-        let from = self.ranges.partition_point(|range| range.1 < start);
-        let to = from + self.ranges[from..].iter().take_while(|range| range.0 <= end).count();
+        let from = self.0.partition_point(|range| range.1 < start);
+        let to = from + self.0[from..].iter().take_while(|range| range.0 <= end).count();
         if from == to {
-            self.ranges.insert(from, (start, end));
-            self.segments += end - start;
-            return true;
+            self.0.insert(from, (start, end));
+            return Inserted { new: end - start, range: (start, end) };
         }
-        let merged = (start.min(self.ranges[from].0), end.max(self.ranges[to - 1].1));
-        let replaced: u32 = self.ranges[from..to].iter().map(|range| range.1 - range.0).sum();
-        self.segments += merged.1 - merged.0 - replaced;
-        self.ranges[from] = merged;
+        let before: u32 = self.0[from..to].iter().map(|range| range.1 - range.0).sum();
+        let range = (start.min(self.0[from].0), end.max(self.0[to - 1].1));
+        self.0[from] = range;
         if to - from > 1 {
-            self.ranges.drain(from + 1..to);
+            self.0.drain(from + 1..to);
         }
-        self.segments > before
+        Inserted { new: range.1 - range.0 - before, range }
     }
 
     /// Calls `visit` for each range within `[start, end)` that is not in the set, in rising order.
     pub(super) fn gaps(&self, start: u32, end: u32, mut visit: impl FnMut(u32, u32)) {
         let mut from = self.first_gap(start);
-        let mut later = self.ranges.partition_point(|range| range.0 < from);
+        let mut later = self.0.partition_point(|range| range.0 < from);
         while from < end {
-            let next = self.ranges.get(later).copied();
+            let next = self.0.get(later).copied();
             visit(from, next.map_or(end, |range| range.0.min(end)));
             from = next.map_or(end, |range| range.1);
             later += 1;
         }
     }
 
-    /// Removes all segments below `limit`.
+    /// Removes all segments below `limit`, and returns their number.
     #[inline]
-    pub(super) fn remove_below(&mut self, limit: u32) {
-        if self.ranges.first().is_some_and(|first| first.0 < limit) {
-            self.remove_some_below(limit);
-        }
+    pub(super) fn remove_below(&mut self, limit: u32) -> u32 {
+        if self.0.first().is_some_and(|first| first.0 < limit) { self.remove_some_below(limit) } else { 0 }
     }
 
-    fn remove_some_below(&mut self, limit: u32) {
-        let gone = self.ranges.partition_point(|range| range.1 <= limit);
-        self.segments -= self.ranges.drain(..gone).map(|range| range.1 - range.0).sum::<u32>();
-        if let Some(first) = self.ranges.first_mut().filter(|first| first.0 < limit) {
-            self.segments -= limit - first.0;
+    fn remove_some_below(&mut self, limit: u32) -> u32 {
+        let gone = self.0.partition_point(|range| range.1 <= limit);
+        let mut removed = self.0.drain(..gone).map(|range| range.1 - range.0).sum();
+        if let Some(first) = self.0.first_mut().filter(|first| first.0 < limit) {
+            removed += limit - first.0;
             first.0 = limit;
         }
+        removed
     }
 
     /// Removes the first range if it begins at `start`, and returns its end.
     pub(super) fn take_first(&mut self, start: u32) -> Option<u32> {
-        let &(first, end) = self.ranges.first()?;
+        let &(first, end) = self.0.first()?;
         (first == start).then(|| {
-            self.ranges.remove(0);
-            self.segments -= end - first;
+            self.0.remove(0);
             end
         })
     }
 
     /// Returns the range that holds `segment`.
     pub(super) fn holding(&self, segment: u32) -> Option<(u32, u32)> {
-        let last = *self.ranges.last()?;
-        let range =
-            if last.0 <= segment { last } else { self.ranges[self.ranges.partition_point(|range| range.1 <= segment)] };
+        let last = *self.0.last()?;
+        let range = if last.0 <= segment { last } else { self.0[self.0.partition_point(|range| range.1 <= segment)] };
         (range.0 <= segment && segment < range.1).then_some(range)
     }
 
@@ -101,12 +97,6 @@ impl Ranges {
         }
     }
 
-    /// Returns the number of segments in the set.
-    #[inline]
-    pub(super) const fn segments(&self) -> u32 {
-        self.segments
-    }
-
     /// Returns the number of segments of `[start, end)` that are not in the set.
     pub(super) fn missing(&self, start: u32, end: u32) -> u32 {
         (end - start) - self.count(start, end)
@@ -114,15 +104,15 @@ impl Ranges {
 
     /// Returns the number of segments of `[start, end)` in the set.
     pub(super) fn count(&self, start: u32, end: u32) -> u32 {
-        let first = self.ranges.partition_point(|range| range.1 <= start);
-        let inside = self.ranges[first..].iter().take_while(|range| range.0 < end);
+        let first = self.0.partition_point(|range| range.1 <= start);
+        let inside = self.0[first..].iter().take_while(|range| range.0 < end);
         inside.map(|range| range.1.min(end) - range.0.max(start)).sum()
     }
 
     /// Returns the `n`-th highest segment of the set, counted from 1.
     pub(super) fn nth_highest(&self, n: u32) -> Option<u32> {
         let mut left = n.checked_sub(1)?;
-        for &(start, end) in self.ranges.iter().rev() {
+        for &(start, end) in self.0.iter().rev() {
             let length = end - start;
             if left < length {
                 return Some(end - 1 - left);
@@ -134,17 +124,17 @@ impl Ranges {
 
     /// Returns one past the highest segment of the set; 0 if it is empty.
     pub(super) fn end(&self) -> u32 {
-        self.ranges.last().map_or(0, |range| range.1)
+        self.0.last().map_or(0, |range| range.1)
     }
 
     /// Returns true if the set is empty.
     pub(super) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.0.is_empty()
     }
 
     /// Returns the ranges, highest first.
     pub(super) fn descending(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.ranges.iter().rev().copied()
+        self.0.iter().rev().copied()
     }
 }
 
@@ -165,14 +155,19 @@ mod tests {
             let (mut ranges, mut slow) = (Ranges::default(), BTreeSet::new());
             for _ in 0..30 {
                 let start = random.below(60);
-                let end = start + random.below(6);
+                let end = start + 1 + random.below(5);
                 let before = slow.len();
                 slow.extend(start..end);
-                assert_eq!(ranges.insert(start, end), slow.len() != before);
+                let Inserted { new, range } = ranges.insert(start, end);
+                assert_eq!(new as usize, slow.len() - before);
+                let first = (0..start).rev().take_while(|segment| slow.contains(segment)).last().unwrap_or(start);
+                let last = (end..).take_while(|segment| slow.contains(segment)).last().unwrap_or(end - 1);
+                assert_eq!(range, (first, last + 1));
                 if random.chance(0.1) {
-                    let limit = random.below(40);
-                    ranges.remove_below(limit);
+                    let (limit, before) = (random.below(40), slow.len());
+                    let removed = ranges.remove_below(limit);
                     slow.retain(|segment| *segment >= limit);
+                    assert_eq!(removed as usize, before - slow.len());
                 }
                 compare(&ranges, &slow, random.below(64));
             }
@@ -180,11 +175,10 @@ mod tests {
     }
 
     fn compare(ranges: &Ranges, slow: &BTreeSet<u32>, at: u32) {
-        let all: Vec<u32> = ranges.ranges.iter().flat_map(|&(start, end)| start..end).collect();
+        let all: Vec<u32> = ranges.0.iter().flat_map(|&(start, end)| start..end).collect();
         assert_eq!(all, slow.iter().copied().collect::<Vec<_>>());
-        assert!(ranges.ranges.windows(2).all(|pair| pair[0].1 < pair[1].0), "ranges touch: {ranges:?}");
+        assert!(ranges.0.windows(2).all(|pair| pair[0].1 < pair[1].0), "ranges touch: {ranges:?}");
         assert_eq!(ranges.is_empty(), slow.is_empty());
-        assert_eq!(ranges.segments() as usize, slow.len());
         assert_eq!(ranges.end(), slow.last().map_or(0, |last| last + 1));
         assert_eq!(ranges.holding(at).is_some(), slow.contains(&at));
         assert_eq!(Some(ranges.first_gap(at)), (at..).find(|segment| !slow.contains(segment)));

@@ -4,7 +4,7 @@ use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Congestion, Tcp};
 
 use super::accurate_ecn::MarkCounter;
-use super::ranges::Ranges;
+use super::ranges::{Inserted, Ranges};
 use super::{Ack, SackBlocks};
 
 /// The receiving side of one connection.
@@ -19,8 +19,8 @@ pub struct TcpReceiver {
     acknowledged: u32,
     /// The segments that have arrived beyond `next`.
     early: Ranges,
-    /// One segment of each of the three ranges of `early` that changed most recently, the latest first; [`NO_SEGMENT`] where there are fewer.
-    recent: [u32; 3],
+    /// The three ranges of `early` that changed most recently, the latest first. Those at or below `next` are no longer among them.
+    recent: [(u32, u32); 3],
     /// The timestamp to echo (TS.Recent of RFC 7323).
     echo: Time,
     /// The time at which the delayed acknowledgement is due; [`Time::MAX`] if there is none.
@@ -37,9 +37,6 @@ pub struct TcpReceiver {
     /// The feedback that only some senders ask for.
     feedback: Option<Box<ReceiverFeedback>>,
 }
-
-/// No segment: that of this number is never accepted.
-const NO_SEGMENT: u32 = u32::MAX;
 
 /// The delay of acknowledgements that are not delayed.
 const NOT_DELAYED: Duration = Duration::from_nanos(u64::MAX);
@@ -87,7 +84,7 @@ impl TcpReceiver {
             next: 0,
             acknowledged: 0,
             early: Ranges::default(),
-            recent: [NO_SEGMENT; 3],
+            recent: [(0, 0); 3],
             echo: Time::ZERO,
             deadline: Time::MAX,
             ack_delay: tcp.delayed_ack.unwrap_or(NOT_DELAYED),
@@ -190,32 +187,24 @@ impl TcpReceiver {
     #[inline(never)]
     fn accept_early(&mut self, seq: u32, ahead: u32) -> bool {
         if ahead > 0 {
-            let new = self.early.insert(seq, seq + 1);
+            let Inserted { new, range } = self.early.insert(seq, seq + 1);
             if self.sack {
-                self.remember(seq);
+                self.remember(range);
             }
-            return new;
+            return new > 0;
         }
         self.next = self.early.take_first(seq + 1).unwrap_or(seq + 1);
         true
     }
 
-    /// Makes the range that holds `seq` the first of those that changed most recently.
-    fn remember(&mut self, seq: u32) {
-        let range = self.early.holding(seq);
-        // Mostly it has grown at its end, and is the first one already.
-        if range.is_some_and(|(start, end)| end == seq + 1 && start <= self.recent[0] && self.recent[0] < seq) {
-            self.recent[0] = seq;
-            return;
-        }
-        let mut recent = [seq, NO_SEGMENT, NO_SEGMENT];
+    /// Makes `range`, which may be the union of others, the first of those that changed most recently.
+    fn remember(&mut self, range: (u32, u32)) {
+        let is_apart = |other: (u32, u32)| other.0 < range.0 || range.1 < other.1;
+        let mut recent = [range, (0, 0), (0, 0)];
         let mut count = 1;
-        for other in self.recent {
-            let elsewhere = other != NO_SEGMENT && self.early.holding(other).is_some_and(|other| Some(other) != range);
-            if elsewhere && count < recent.len() {
-                recent[count] = other;
-                count += 1;
-            }
+        for other in self.recent.into_iter().filter(|other| other.0 > self.next && is_apart(*other)).take(2) {
+            recent[count] = other;
+            count += 1;
         }
         self.recent = recent;
     }
@@ -257,7 +246,7 @@ impl TcpReceiver {
     #[inline(never)]
     fn early_blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        let recent = self.recent.iter().filter_map(|seq| self.early.holding(*seq));
+        let recent = self.recent.into_iter().filter(|range| range.0 > self.next);
         for (start, end) in recent.chain(self.early.descending()) {
             if !blocks.as_slice().contains(&(start, end)) {
                 blocks.push(start, end);

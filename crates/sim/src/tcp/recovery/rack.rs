@@ -32,6 +32,8 @@ pub(in super::super) struct Rack {
     count: u64,
     /// The outstanding segments that have arrived.
     arrived: Ranges,
+    /// Their number.
+    count_arrived: u32,
     /// The lost segments that have not been sent again.
     lost: BTreeSet<u32>,
     /// The latest transmission that has arrived (RACK.xmit_ts and RACK.end_seq, whose order is that of the numbers).
@@ -149,16 +151,16 @@ impl Rack {
         fresh.clear();
         let mut fresh_in = |arrived: &mut Ranges, start: u32, end: u32| {
             arrived.gaps(start, end, |from, to| fresh.push((from, to)));
-            arrived.insert(start, end)
+            arrived.insert(start, end).new
         };
         if state.una > self.first && !self.segments.is_empty() {
-            fresh_in(&mut self.arrived, self.first, state.una);
+            self.count_arrived += fresh_in(&mut self.arrived, self.first, state.una);
         }
-        let mut new = false;
+        let mut new = 0;
         for &(start, end) in ack.sack.as_slice() {
             // A block that holds the first unacknowledged segment contradicts the acknowledgement itself.
-            if start > state.una && end <= state.max {
-                new |= fresh_in(&mut self.arrived, start, end);
+            if state.una < start && start < end && end <= state.max {
+                new += fresh_in(&mut self.arrived, start, end);
             }
         }
         // In the order of the data, so that only segments that overtook others look so.
@@ -170,11 +172,12 @@ impl Rack {
             (from..to).for_each(|seq| self.deliver(seq, now));
         }
         self.fresh = fresh;
-        self.arrived.remove_below(state.una);
+        self.count_arrived += new;
+        self.count_arrived -= self.arrived.remove_below(state.una);
         self.segments.drain(..(state.una.saturating_sub(self.first) as usize).min(self.segments.len()));
         self.first = state.una;
-        self.judge_probe(state, ack, new);
-        new
+        self.judge_probe(state, ack, new > 0);
+        new > 0
     }
 
     /// Handles the arrival of `seq`: steps 1 to 3 of RFC 8985, section 6.2.
@@ -340,8 +343,8 @@ impl Rack {
 
     /// Returns the number of segments that have arrived beyond the first unacknowledged one.
     pub(super) fn arrived(&self, state: &SenderState) -> u32 {
-        debug_assert_eq!(self.arrived.segments(), self.arrived.count(state.una, state.max));
-        self.arrived.segments()
+        debug_assert_eq!(self.count_arrived, self.arrived.count(state.una, state.max));
+        self.count_arrived
     }
 
     /// Returns the time of the timer, which is not the retransmission timer.

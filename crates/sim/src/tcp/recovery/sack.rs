@@ -16,6 +16,8 @@ use super::Advance;
 pub(in super::super) struct Sack {
     /// The segments beyond the first unacknowledged one that have arrived.
     arrived: Ranges,
+    /// Their number.
+    count: u32,
     /// An acknowledgement of this ends recovery: one past RFC 6675's RecoveryPoint.
     end: u32,
     /// Segments below this have been retransmitted in this recovery: one past RFC 6675's HighRxt.
@@ -32,21 +34,21 @@ impl Sack {
         if state.recovering {
             self.repaired(state.una - acked, state.una);
         }
-        self.arrived.remove_below(state.una);
-        let mut new = false;
+        self.count -= self.arrived.remove_below(state.una);
+        let before = self.count;
         for &(start, end) in blocks.as_slice() {
             // A block that holds the first unacknowledged segment contradicts the acknowledgement itself.
-            if start > state.una && end <= state.max {
+            if state.una < start && start < end && end <= state.max {
                 if state.window.has_control() {
                     self.arrived.gaps(start, end, |from, to| state.window.arrived(from, to));
                 }
                 if state.recovering {
                     self.repaired(start, end);
                 }
-                new |= self.arrived.insert(start, end);
+                self.count += self.arrived.insert(start, end).new;
             }
         }
-        new
+        self.count > before
     }
 
     /// Notes that the segments `[start, end)` are about to be removed or added because they have arrived.
@@ -102,8 +104,8 @@ impl Sack {
 
     /// Returns the number of segments that have arrived beyond the first unacknowledged one.
     pub(super) fn arrived(&self, state: &SenderState) -> u32 {
-        debug_assert_eq!(self.arrived.segments(), self.arrived.count(state.una, state.max));
-        self.arrived.segments()
+        debug_assert_eq!(self.count, self.arrived.count(state.una, state.max));
+        self.count
     }
 
     /// Returns the flight without the segments that have arrived.
