@@ -15,40 +15,43 @@ pub(super) struct Inserted {
 }
 
 impl Ranges {
-    /// Adds `[start, end)`, which is not empty, merged with the ranges that it overlaps or touches.
-    pub(super) fn insert(&mut self, start: u32, end: u32) -> Inserted {
+    /// Adds `[start, end)`, which is not empty, merged with the ranges that it overlaps or touches. Calls `each` for each range within it that was not
+    /// in the set, in rising order.
+    pub(super) fn insert(&mut self, start: u32, end: u32, mut each: impl FnMut(u32, u32)) -> Inserted {
         // Mostly it comes last.
         if let Some(last) = self.0.last_mut().filter(|last| last.0 <= start && start <= last.1) {
-            let new = end.saturating_sub(last.1);
-            last.1 += new;
-            return Inserted { new, range: *last };
+            let before = last.1;
+            if end > before {
+                last.1 = end;
+                each(before, end);
+            }
+            return Inserted { new: last.1 - before, range: *last };
         }
         // Ranges `from..to` overlap or touch the new one.
         let from = self.0.partition_point(|range| range.1 < start);
-        let to = from + self.0[from..].iter().take_while(|range| range.0 <= end).count();
+        let (mut to, mut position, mut new) = (from, start, 0);
+        while let Some(&(next, behind)) = self.0.get(to).filter(|range| range.0 <= end) {
+            if position < next {
+                new += next - position;
+                each(position, next);
+            }
+            position = behind;
+            to += 1;
+        }
+        if position < end {
+            new += end - position;
+            each(position, end);
+        }
         if from == to {
             self.0.insert(from, (start, end));
-            return Inserted { new: end - start, range: (start, end) };
+            return Inserted { new, range: (start, end) };
         }
-        let before: u32 = self.0[from..to].iter().map(|range| range.1 - range.0).sum();
-        let range = (start.min(self.0[from].0), end.max(self.0[to - 1].1));
+        let range = (start.min(self.0[from].0), end.max(position));
         self.0[from] = range;
         if to - from > 1 {
             self.0.drain(from + 1..to);
         }
-        Inserted { new: range.1 - range.0 - before, range }
-    }
-
-    /// Calls `visit` for each range within `[start, end)` that is not in the set, in rising order.
-    pub(super) fn gaps(&self, start: u32, end: u32, mut visit: impl FnMut(u32, u32)) {
-        let mut from = self.first_gap(start);
-        let mut later = self.0.partition_point(|range| range.0 < from);
-        while from < end {
-            let next = self.0.get(later).copied();
-            visit(from, next.map_or(end, |range| range.0.min(end)));
-            from = next.map_or(end, |range| range.1);
-            later += 1;
-        }
+        Inserted { new, range }
     }
 
     /// Removes all segments below `limit`, and returns their number.
@@ -156,10 +159,11 @@ mod tests {
             for _ in 0..30 {
                 let start = random.below(60);
                 let end = start + 1 + random.below(5);
-                let before = slow.len();
+                let missing: Vec<u32> = (start..end).filter(|segment| !slow.contains(segment)).collect();
                 slow.extend(start..end);
-                let Inserted { new, range } = ranges.insert(start, end);
-                assert_eq!(new as usize, slow.len() - before);
+                let mut gaps = Vec::new();
+                let Inserted { new, range } = ranges.insert(start, end, |from, to| gaps.extend(from..to));
+                assert_eq!((new as usize, gaps), (missing.len(), missing));
                 let first = (0..start).rev().take_while(|segment| slow.contains(segment)).last().unwrap_or(start);
                 let last = (end..).take_while(|segment| slow.contains(segment)).last().unwrap_or(end - 1);
                 assert_eq!(range, (first, last + 1));
@@ -183,9 +187,6 @@ mod tests {
         assert_eq!(ranges.holding(at).is_some(), slow.contains(&at));
         assert_eq!(Some(ranges.first_gap(at)), (at..).find(|segment| !slow.contains(segment)));
         assert_eq!(ranges.last_gap(at), (0..at).rev().find(|segment| !slow.contains(segment)));
-        let mut gaps = Vec::new();
-        ranges.gaps(at / 2, at, |start, end| gaps.extend(start..end));
-        assert_eq!(gaps, (at / 2..at).filter(|segment| !slow.contains(segment)).collect::<Vec<_>>());
         assert_eq!(ranges.count(at / 2, at), slow.range(at / 2..at).count() as u32);
         assert_eq!(ranges.count(at / 2, at) + ranges.missing(at / 2, at), at - at / 2);
         for n in 0..5_u32 {

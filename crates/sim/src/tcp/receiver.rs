@@ -187,7 +187,7 @@ impl TcpReceiver {
     #[inline(never)]
     fn accept_early(&mut self, seq: u32, ahead: u32) -> bool {
         if ahead > 0 {
-            let Inserted { new, range } = self.early.insert(seq, seq + 1);
+            let Inserted { new, range } = self.early.insert(seq, seq + 1, |_, _| {});
             if self.sack {
                 self.remember(range);
             }

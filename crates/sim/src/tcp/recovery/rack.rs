@@ -71,6 +71,10 @@ struct Outstanding {
     number: u64,
     /// It was sent more than once.
     again: bool,
+    /// It has arrived.
+    arrived: bool,
+    /// It counts as lost, and has not been sent since.
+    lost: bool,
 }
 
 /// A probe of the tail whose effect is not known.
@@ -128,13 +132,18 @@ impl Rack {
         let number = self.count;
         let place = seq.saturating_sub(self.first) as usize;
         match self.segments.get_mut(place) {
-            Some(segment) => *segment = Outstanding { sent: now, number, again: true },
+            Some(segment) => {
+                if segment.lost {
+                    self.lost.remove(&seq);
+                }
+                *segment = Outstanding { sent: now, number, again: true, lost: false, ..*segment };
+            }
             None => {
-                self.segments.push_back(Outstanding { sent: now, number, again: false });
+                let segment = Outstanding { sent: now, number, again: false, arrived: false, lost: false };
+                self.segments.push_back(segment);
                 self.set_probe(state, clock);
             }
         }
-        self.lost.remove(&seq);
         self.transmissions.push_back((number, seq));
         if state.recovering {
             self.prr.sent();
@@ -150,8 +159,7 @@ impl Rack {
         let mut fresh = std::mem::take(&mut self.fresh);
         fresh.clear();
         let mut fresh_in = |arrived: &mut Ranges, start: u32, end: u32| {
-            arrived.gaps(start, end, |from, to| fresh.push((from, to)));
-            arrived.insert(start, end).new
+            arrived.insert(start, end, |from, to| fresh.push((from, to))).new
         };
         if state.una > self.first && !self.segments.is_empty() {
             self.count_arrived += fresh_in(&mut self.arrived, self.first, state.una);
@@ -182,9 +190,13 @@ impl Rack {
 
     /// Handles the arrival of `seq`: steps 1 to 3 of RFC 8985, section 6.2.
     fn deliver(&mut self, seq: u32, now: Time) {
-        let Some(segment) = self.segments.get(seq.saturating_sub(self.first) as usize).copied() else { return };
+        let Some(place) = self.segments.get_mut(seq.saturating_sub(self.first) as usize) else { return };
+        let segment = *place;
+        (place.arrived, place.lost) = (true, false);
         self.delivered += 1;
-        self.lost.remove(&seq);
+        if segment.lost {
+            self.lost.remove(&seq);
+        }
         let rtt = now.since(segment.sent);
         // No round trip is that short, so it was an earlier copy. The echoed timestamp does not tell: for a segment that is
         // out of order it is that of an earlier one (RFC 7323, section 4.3).
@@ -271,8 +283,7 @@ impl Rack {
                     self.loss_at = Some(sent + patience);
                     break;
                 }
-                self.lost.insert(seq);
-                state.window.lost(clock.now, seq);
+                self.lose(state, clock.now, seq);
                 found = true;
             }
             self.transmissions.pop_front();
@@ -283,8 +294,16 @@ impl Rack {
     /// Returns the time of transmission `number`, of `seq`, if it is the last one and has neither arrived nor been lost.
     fn in_network(&self, number: u64, seq: u32) -> Option<Time> {
         let segment = seq.checked_sub(self.first).and_then(|place| self.segments.get(place as usize))?;
-        let known = self.arrived.holding(seq).is_some() || self.lost.contains(&seq);
-        (segment.number == number && !known).then_some(segment.sent)
+        (segment.number == number && !segment.arrived && !segment.lost).then_some(segment.sent)
+    }
+
+    /// Notes that `seq`, which is outstanding, is lost.
+    fn lose(&mut self, state: &mut SenderState, now: Time, seq: u32) {
+        if let Some(segment) = self.segments.get_mut(seq.saturating_sub(self.first) as usize) {
+            segment.lost = true;
+        }
+        self.lost.insert(seq);
+        state.window.lost(now, seq);
     }
 
     /// Returns how far segments may overtake each other (RACK.reo_wnd).
@@ -330,10 +349,11 @@ impl Rack {
         state.time_out();
         // Nothing is sent again but what is lost.
         state.next = state.max;
-        for (seq, segment) in (self.first..).zip(&self.segments) {
+        for place in 0..self.segments.len() {
+            let (seq, segment) = (self.first + place as u32, self.segments[place]);
             let old = seq == state.una || segment.sent + patience <= clock.now;
-            if old && self.arrived.holding(seq).is_none() && self.lost.insert(seq) {
-                state.window.lost(clock.now, seq);
+            if old && !segment.arrived && !segment.lost {
+                self.lose(state, clock.now, seq);
             }
         }
         self.loss_at = None;

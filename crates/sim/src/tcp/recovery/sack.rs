@@ -32,31 +32,28 @@ impl Sack {
     #[inline(never)]
     pub(super) fn note(&mut self, state: &mut SenderState, blocks: SackBlocks, acked: u32) -> bool {
         if state.recovering {
-            self.repaired(state.una - acked, state.una);
+            let end = state.una.min(self.resent_below);
+            let start = state.una - acked;
+            if start < end {
+                self.resent -= self.arrived.missing(start, end);
+            }
         }
         self.count -= self.arrived.remove_below(state.una);
         let before = self.count;
         for &(start, end) in blocks.as_slice() {
             // A block that holds the first unacknowledged segment contradicts the acknowledgement itself.
             if state.una < start && start < end && end <= state.max {
-                if state.window.has_control() {
-                    self.arrived.gaps(start, end, |from, to| state.window.arrived(from, to));
-                }
-                if state.recovering {
-                    self.repaired(start, end);
-                }
-                self.count += self.arrived.insert(start, end).new;
+                let Self { arrived, resent, resent_below, .. } = self;
+                let inserted = arrived.insert(start, end, |from, to| {
+                    state.window.arrived(from, to);
+                    if state.recovering {
+                        *resent -= to.min(*resent_below).saturating_sub(from);
+                    }
+                });
+                self.count += inserted.new;
             }
         }
         self.count > before
-    }
-
-    /// Notes that the segments `[start, end)` are about to be removed or added because they have arrived.
-    fn repaired(&mut self, start: u32, end: u32) {
-        let end = end.min(self.resent_below);
-        if start < end {
-            self.resent -= self.arrived.missing(start, end);
-        }
     }
 
     #[inline(never)]

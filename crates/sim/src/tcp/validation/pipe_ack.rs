@@ -83,7 +83,7 @@ impl PipeAck {
 
     pub(super) fn on_send(&mut self, seq: u32) {
         if let Some(loss) = self.loss.as_mut().filter(|_| seq < self.highest) {
-            loss.count += loss.resent.insert(seq, seq + 1).new;
+            loss.count += loss.resent.insert(seq, seq + 1, |_, _| {}).new;
         }
         self.highest = self.highest.max(seq + 1);
     }
