@@ -34,11 +34,9 @@ pub(crate) struct Mail {
 }
 
 impl Mail {
-    /// Takes all of `more`, whose packets were sent later, and leaves it empty.
+    /// Takes all of `more`, whose packets were sent later, and leaves it empty. They are copied, since another thread has just read the memory
+    /// here: to write packet by packet to it would take much longer.
     fn append(&mut self, more: &mut Self) {
-        if self.packets.is_empty() {
-            return mem::swap(self, more);
-        }
         self.packets.append(&mut more.packets);
         self.options.append(&mut more.options);
     }
