@@ -111,7 +111,7 @@ impl Border {
                 if packet.sack == NO_SACK {
                     events.send(line, packet, place, *waited);
                 } else {
-                    let sack = sacks.keep(options.next().unwrap_or_default());
+                    let sack = sacks.store(options.next().unwrap_or_default());
                     events.send(line, &Packet { sack, ..*packet }, place, *waited);
                 }
             }

@@ -3,7 +3,7 @@
 use fairlane_qdisc::Duration;
 
 use crate::packet::NO_SACK;
-use crate::tcp::SackBlocks;
+use crate::tcp::{Ack, SackBlocks};
 
 /// Stores SACK blocks and one-way delays outside the packets: most packets carry none, so a packet only has an index into this table.
 #[derive(Debug, Default)]
@@ -22,14 +22,18 @@ pub(crate) struct AckOptions {
 }
 
 impl SackTable {
-    /// Stores `options` and returns their index, or [`NO_SACK`] if there are none.
-    #[inline]
-    pub(crate) fn keep(&mut self, options: AckOptions) -> u32 {
-        if options.sack.is_empty() && options.delay.is_none() { NO_SACK } else { self.store(options) }
+    /// Stores the options of `ack` and returns their index, or [`NO_SACK`] if there are none.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, ack: &Ack) -> u32 {
+        if ack.sack.is_empty() && ack.delay.is_none() {
+            return NO_SACK;
+        }
+        self.store(AckOptions { sack: ack.sack, delay: ack.delay })
     }
 
+    /// Stores `options` and returns their index.
     #[inline(never)]
-    fn store(&mut self, options: AckOptions) -> u32 {
+    pub(crate) fn store(&mut self, options: AckOptions) -> u32 {
         if let Some(index) = self.free.pop() {
             self.options[index as usize] = options;
             return index;

@@ -369,7 +369,7 @@ impl Connection {
             seq: self.peers.first.wrapping_add(ack.next),
             bytes: self.ack_bytes + request,
             route: common.routes.back,
-            sack: network.sacks.keep(AckOptions { sack: ack.sack, delay: ack.delay }),
+            sack: network.sacks.keep(ack),
             // No filter of acknowledgements may drop a request.
             flags: Flags::ACK.with_ace(ack.ace | u8::from(ack.ece)).with(Flags::REPORT, request > 0),
             class: 0,
