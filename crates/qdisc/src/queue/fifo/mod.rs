@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use crate::{FlowKey, Packet};
 
 mod draw;
+mod foresee;
 mod halves;
 
 pub(crate) use draw::DrawnPlaces;
