@@ -82,6 +82,16 @@ impl Stream {
         Throw((self.bits() >> 32) * u64::from(bound))
     }
 
+    /// Returns the throw for `bound` that comes [`AHEAD`] throws from now: 1 is the next.
+    #[inline(always)]
+    pub(crate) fn throw_ahead(&self, bound: u32) -> Throw {
+        // That many steps are one product. PCG's output function, XSL RR, makes a number of the state (O'Neill, "PCG: A Family of Simple Fast
+        // Space-Efficient Statistically Good Algorithms for Random Number Generation", 2014, section 6.3).
+        let state = self.0.state().wrapping_mul(STEPS_AHEAD);
+        let bits = ((state >> 64) as u64 ^ state as u64).rotate_right((state >> 122) as u32);
+        Throw((bits >> 32) * u64::from(bound))
+    }
+
     /// Does the second half: returns the number that `throw` gives for `bound`, or that of another one if it does not count.
     #[inline(always)]
     pub(crate) fn number_of(&mut self, throw: Throw, bound: u32) -> u32 {
@@ -107,16 +117,10 @@ impl Stream {
 }
 
 /// A throw of [`Stream::below`], which may have to be repeated.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Throw(u64);
 
 impl Throw {
-    /// Returns the throw of a product of 32 random bits and the bound.
-    #[cfg(test)]
-    pub(crate) const fn of(product: u64) -> Self {
-        Self(product)
-    }
-
     /// Tells whether it may be one of those by which some numbers would be more frequent; `false` is certain.
     #[inline(always)]
     pub(crate) const fn may_not_count(self, bound: u32) -> bool {
@@ -130,6 +134,19 @@ impl Throw {
     }
 }
 
+/// How many throws [`Stream::throw_ahead`] looks ahead: so many that memory answers until then.
+pub(crate) const AHEAD: u32 = 6;
+
+/// What so many steps multiply the state by: the multiplier of PCG's generators of 128 bits, to that power.
+const STEPS_AHEAD: u128 = {
+    let (mut product, mut step) = (1_u128, 0);
+    while step < AHEAD {
+        product = product.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645);
+        step += 1;
+    }
+    product
+};
+
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection of 64 bits with full avalanche.
@@ -137,4 +154,22 @@ pub(crate) const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a multiplier, an output function or a number of steps that is not the generator's.
+    #[test]
+    fn a_throw_ahead_is_the_one_that_comes() {
+        let mut stream = Seed::new(7).stream("throws");
+        for bound in 1..1000 {
+            let ahead = stream.throw_ahead(bound);
+            let mut later = stream.clone();
+            let thrown = (0..AHEAD).map(|_| later.throw(bound)).last();
+            assert_eq!(Some(ahead), thrown);
+            stream.bits();
+        }
+    }
 }

@@ -201,7 +201,7 @@ impl<P: Packet> Qdisc<P> for Afd<P> {
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
         self.control(now);
-        self.buffer.depart()
+        self.buffer.depart_last()
     }
 
     fn status(&self) -> Status {

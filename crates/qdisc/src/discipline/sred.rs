@@ -184,7 +184,7 @@ impl<P: Packet> Qdisc<P> for Sred<P> {
     }
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
-        self.buffer.depart()
+        self.buffer.depart_last()
     }
 
     fn status(&self) -> Status {

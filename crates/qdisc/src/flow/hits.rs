@@ -25,13 +25,15 @@ struct FlowHits {
 }
 
 impl FlowHits {
+    /// Tells whether an `age` has passed.
+    #[inline(always)]
+    const fn is_due(&self, now: Time, age: Duration) -> bool {
+        now.since(self.since).as_nanos() >= age.as_nanos()
+    }
+
     /// Halves the hits once for each `age` that has passed, and returns what is left.
     fn halve(&mut self, now: Time, age: Duration) -> u32 {
-        let passed = now.since(self.since);
-        if passed < age {
-            return self.hits;
-        }
-        let halvings = passed.as_nanos() / age.as_nanos().max(1);
+        let halvings = now.since(self.since).as_nanos() / age.as_nanos().max(1);
         self.hits = if halvings < 32 { self.hits >> halvings } else { 0 };
         self.since += Duration::from_nanos(halvings * age.as_nanos());
         self.hits
@@ -65,7 +67,19 @@ impl HitTable {
     /// Returns the hits of `flow` after halving, if it is in the table, and makes it the newest.
     #[inline]
     pub(crate) fn touch(&mut self, now: Time, flow: FlowKey) -> Option<u32> {
-        let index = self.look_up(now, flow)?;
+        let index = self.flows.touch(flow)?;
+        let hits = self.hits[index];
+        if self.age.is_some_and(|age| hits.is_due(now, age)) {
+            return self.touch_late(now, index);
+        }
+        Some(hits.hits)
+    }
+
+    /// Does the rest of [`touch`](Self::touch) where hits are halved. Apart, so that nothing is kept across a call where none are.
+    #[cold]
+    #[inline(never)]
+    fn touch_late(&mut self, now: Time, index: usize) -> Option<u32> {
+        let index = self.halve(now, index)?;
         Some(self.hits[index].hits)
     }
 
@@ -86,10 +100,15 @@ impl HitTable {
     }
 
     /// Returns the index of `flow` if it still has hits, and makes it the newest; removes it if it has none left.
-    #[inline]
     fn look_up(&mut self, now: Time, flow: FlowKey) -> Option<usize> {
         let index = self.flows.touch(flow)?;
-        if self.age.is_some_and(|age| self.hits[index].halve(now, age) == 0) {
+        self.halve(now, index)
+    }
+
+    /// Halves the hits of the flow at `index` if it is time. Returns the index, or removes the flow if it has no hits left.
+    fn halve(&mut self, now: Time, index: usize) -> Option<usize> {
+        let hits = &mut self.hits[index];
+        if self.age.is_some_and(|age| hits.is_due(now, age) && hits.halve(now, age) == 0) {
             self.flows.remove(index);
             return None;
         }

@@ -47,6 +47,12 @@ impl<P: Packet> Buffer<P> {
     /// Drops a packet that is not queued.
     #[inline(never)]
     pub(crate) fn discard(&mut self, now: Time, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
+        self.refuse(now, packet, reason, sink);
+    }
+
+    /// Does [`discard`](Self::discard) without a call.
+    #[inline(always)]
+    pub(crate) fn refuse(&mut self, now: Time, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
         self.counters.count_drop(reason, packet.bytes());
         sink.dropped(now, packet, reason);
     }
@@ -54,6 +60,12 @@ impl<P: Packet> Buffer<P> {
     /// Drops the packet at `place`. [`Fifo::settle`] must follow.
     #[inline(never)]
     pub(crate) fn evict(&mut self, now: Time, place: Place, reason: Reason, sink: &mut dyn DropSink<P>) {
+        self.remove(now, place, reason, sink);
+    }
+
+    /// Does [`evict`](Self::evict) without a call.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, now: Time, place: Place, reason: Reason, sink: &mut dyn DropSink<P>) {
         if let Some(packet) = self.fifo.packet(place) {
             self.counters.count_drop(reason, packet.bytes());
         }
@@ -93,5 +105,11 @@ impl<P: Packet> Buffer<P> {
     #[inline(always)]
     pub(crate) fn depart(&mut self) -> Option<P> {
         self.fifo.pop_after(|packet| self.counters.departed.add(packet.bytes()))
+    }
+
+    /// Does the same for a caller that returns the packet at once.
+    #[inline(always)]
+    pub(crate) fn depart_last(&mut self) -> Option<P> {
+        self.fifo.pop_last(|packet| self.counters.departed.add(packet.bytes()))
     }
 }

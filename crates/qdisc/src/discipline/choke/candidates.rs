@@ -83,6 +83,24 @@ pub(super) fn one<P: Packet>(fifo: &Fifo<P>, draw: Draw, draws: &mut Stream) -> 
     }
 }
 
+/// Does the same, and tells whether the candidate may be of `flow`; `false` is certain.
+#[inline(always)]
+pub(super) fn one_beside<P: Packet>(
+    fifo: &Fifo<P>,
+    draw: Draw,
+    flow: FlowKey,
+    draws: &mut Stream,
+) -> Option<(Place, bool)> {
+    if draw == Draw::Random && !fifo.is_empty() {
+        let look = if fifo.is_large() { fifo.look::<true>(flow, draws) } else { fifo.look::<false>(flow, draws) };
+        return match look {
+            Ok(found) => Some(found),
+            Err(throw) => Some((fifo.hit(throw, draws), true)),
+        };
+    }
+    Some((one(fifo, draw, draws)?, true))
+}
+
 /// Fills `drawn` with `wanted` candidates: distinct ones, or all packets of the queue if there are no more; with replacement,
 /// those of `wanted` draws, each once. Tells whether one of them may be of `flow`; `false` is certain.
 pub(super) fn several<P: Packet>(

@@ -118,8 +118,8 @@ impl<P: Packet> Qdisc<P> for Choked<P> {
         self.red.decide(now, packet, sink);
     }
 
-    fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
-        let packet = self.red.dequeue(now, sink);
+    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.red.depart(now);
         self.halves.popped();
         packet
     }

@@ -28,11 +28,7 @@ use alloc::format;
 
 use crate::discipline::red::{self, Red, RedCore};
 use crate::error::check;
-use crate::queue::fifo::Place;
-use crate::seed::Throw;
-use crate::{
-    Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
-};
+use crate::{Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Seed, Size, Status, Stream, Time};
 
 #[cfg(feature = "delay")]
 pub mod auto;
@@ -42,6 +38,7 @@ pub mod choker;
 pub mod chokew;
 mod drop_bits;
 pub mod mloc;
+mod path;
 pub mod rechoke;
 pub mod sac;
 pub mod xchoke;
@@ -252,6 +249,8 @@ pub struct Choke<P> {
     /// The most candidates of an arrival that are drawn one by one, each if the one before matched and has left; `None` if they are drawn
     /// at once, or have drop bits.
     one_by_one: Option<u32>,
+    /// An arrival's first candidate is drawn uniformly, alone, and has no drop bit.
+    is_plain: bool,
     compare_above_max: bool,
     count_matches: bool,
     /// `None`: packets that match leave the queue at once.
@@ -279,54 +278,13 @@ impl<P: Packet> Choke<P> {
             draw,
             candidates,
             one_by_one: one_by_one.filter(|_| !drop_bit),
+            is_plain: one_by_one.is_some() && !drop_bit && draw == Draw::Random,
             compare_above_max,
             count_matches,
             drop_bits: drop_bit.then(DropBits::default),
             draws: seed.stream("choke"),
             drawn: Drawn::with_room_for(candidates.most_at_once()),
         })
-    }
-
-    /// Tells whether arrivals are compared: the average is above the lower threshold.
-    ///
-    /// Above the upper threshold they are compared too, so that the queue gets short quickly (section II-A, end of paragraph 3).
-    fn compares(&self) -> bool {
-        let (min, max) = self.red.core.thresholds();
-        let average = self.red.core.average();
-        average > min && (average < max || self.compare_above_max)
-    }
-
-    /// Drops an arrival and its candidate `place`, which is of the same flow, and as many more as are drawn while they match.
-    #[inline(never)]
-    fn drop_both(&mut self, now: Time, packet: P, place: Place, sink: &mut dyn DropSink<P>) {
-        self.red.buffer.evict(now, place, Reason::MatchVictim, sink);
-        self.red.buffer.fifo.settle();
-        if self.one_by_one > Some(1) {
-            return self.drop_with_more(now, packet, sink);
-        }
-        self.drop_matched(now, packet, sink);
-    }
-
-    /// Drops an arrival whose first candidate has been dropped, and those that are drawn after it while they match.
-    #[inline(never)]
-    fn drop_with_more(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        let Self { red: Red { buffer, .. }, draw, draws, drawn, one_by_one, .. } = self;
-        for _ in 1..one_by_one.unwrap_or(1) {
-            let candidate = candidates::one(&buffer.fifo, *draw, draws);
-            if !candidates::drop_if_match(buffer, now, candidate, packet.flow(), sink) {
-                drawn.add(&buffer.fifo, candidate);
-                break;
-            }
-        }
-        self.drop_matched(now, packet, sink);
-    }
-
-    /// Drops an arrival whose candidates have been dropped.
-    fn drop_matched(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        if self.count_matches {
-            self.red.core.count_since_signal(packet.bytes());
-        }
-        self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
     }
 
     /// Compares an arrival of `flow` with candidates that are drawn at once, and drops those of the same flow; tells whether there were any.
@@ -375,95 +333,10 @@ impl<P: Packet> Choke<P> {
     }
 }
 
-impl<P: Packet> Choke<P> {
-    /// Does [`Qdisc::enqueue`] for any configuration and state.
-    #[inline(never)]
-    fn enqueue_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        // Section II-A, paragraph 2: the average occupancy, an exponential moving average as in RED.
-        self.red.arrive(now, &packet);
-        self.drawn.clear();
-        self.decide(now, packet, sink);
-    }
-
-    /// Compares an arrival with the packet that `throw` hits, and RED decides on it if they are not of one flow.
-    #[inline(never)]
-    fn compare(&mut self, now: Time, packet: P, throw: Throw, sink: &mut dyn DropSink<P>) {
-        let candidate = self.red.buffer.fifo.hit(throw, &mut self.draws);
-        self.decide_beside(now, packet, Some(candidate), sink);
-    }
-
-    /// Does the same where the candidate is not drawn uniformly.
-    #[inline(never)]
-    fn compare_with_given(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        let candidate = candidates::one(&self.red.buffer.fifo, self.draw, &mut self.draws);
-        self.decide_beside(now, packet, candidate, sink);
-    }
-
-    /// Drops an arrival with its `candidate` if they are of one flow; otherwise RED decides on it.
-    #[inline(always)]
-    fn decide_beside(&mut self, now: Time, packet: P, candidate: Option<Place>, sink: &mut dyn DropSink<P>) {
-        let fifo = &self.red.buffer.fifo;
-        if let Some(candidate) = candidate {
-            if fifo.is_of(candidate, packet.flow()) {
-                return self.drop_both(now, packet, candidate, sink);
-            }
-            self.drawn.set(fifo, candidate);
-        }
-        self.red.decide_between(now, packet, sink);
-    }
-
-    /// Does [`decide`](Self::decide) apart from the packet path.
-    #[inline(never)]
-    fn decide_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.decide(now, packet, sink);
-    }
-
-    /// Decides on an arrival that is in the average.
-    #[inline(always)]
-    fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        // Paragraph 3: above min_th the arrival is compared with a drop candidate, a packet drawn at random; if both are of one
-        // flow, both are dropped.
-        if self.compares() {
-            let flow = packet.flow();
-            if self.one_by_one.is_none() {
-                if self.drop_matches(now, flow, sink) {
-                    return self.drop_matched(now, packet, sink);
-                }
-            } else if let Some(candidate) = candidates::one(&self.red.buffer.fifo, self.draw, &mut self.draws) {
-                if self.red.buffer.fifo.is_of(candidate, flow) {
-                    return self.drop_both(now, packet, candidate, sink);
-                }
-                self.drawn.set(&self.red.buffer.fifo, candidate);
-            }
-        }
-        // Otherwise the candidate stays where it is, and the arrival is dropped with RED's probability. That includes the two
-        // cases at the begin of the paragraph: below min_th every arrival is queued, above max_th every arrival is dropped.
-        self.red.decide(now, packet, sink);
-    }
-}
-
 impl<P: Packet> Qdisc<P> for Choke<P> {
-    /// Does what most arrivals need without a call, and leaves everything else to functions each of which is the last thing that it
-    /// does.
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        if !(self.one_by_one.is_some() && self.red.core.is_straight()) {
-            return self.enqueue_any(now, packet, sink);
-        }
-        self.red.arrive_straight(&packet);
-        self.drawn.clear();
-        let Self { red, draw, draws, drawn, .. } = self;
-        if !red.is_between() {
-            return self.decide_any(now, packet, sink);
-        }
-        if *draw != Draw::Random {
-            return self.compare_with_given(now, packet, sink);
-        }
-        let throw = red.buffer.fifo.throw(draws);
-        let Some(candidate) = red.buffer.fifo.hit_of_other(throw, packet.flow()) else {
-            return self.compare(now, packet, throw, sink);
-        };
-        drawn.set(&red.buffer.fifo, candidate);
-        red.decide_between(now, packet, sink);
+        self.take(now, packet, sink);
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

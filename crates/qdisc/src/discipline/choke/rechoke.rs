@@ -19,6 +19,7 @@ use super::{Draw, candidates};
 use crate::discipline::red::{self, Red};
 use crate::error::check;
 use crate::flow::hits::{HitTable, MAX_HITS, MAX_TABLE, two_to_the};
+use crate::queue::fifo::Place;
 use crate::{
     Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
     Time,
@@ -117,10 +118,32 @@ impl<P: Packet> Rechoke<P> {
     fn learn(&mut self, now: Time, flow: FlowKey) {
         let fifo = &self.red.buffer.fifo;
         let candidate = candidates::one(fifo, Draw::Random, &mut self.draws);
-        if candidate.is_some_and(|place| fifo.is_of(place, flow)) {
+        if let Some(candidate) = candidate {
+            self.learn_from(now, flow, candidate);
+        }
+    }
+
+    /// Compares an arrival of `flow` with its `candidate`.
+    fn learn_from(&mut self, now: Time, flow: FlowKey, candidate: Place) {
+        let fifo = &self.red.buffer.fifo;
+        if fifo.is_of(candidate, flow) {
             self.hits.count(now, flow, self.config.hit_cap);
         } else {
-            self.drawn.add(fifo, candidate);
+            self.drawn.set(fifo, candidate);
+        }
+    }
+
+    /// Does [`learn`](Self::learn) where candidates are many.
+    #[inline(always)]
+    fn learn_straight(&mut self, now: Time, flow: FlowKey) {
+        let Self { red, draws, drawn, .. } = self;
+        match red.buffer.fifo.look::<false>(flow, draws) {
+            Ok((candidate, false)) => drawn.set(&red.buffer.fifo, candidate),
+            Ok((candidate, true)) => self.learn_from(now, flow, candidate),
+            Err(throw) => {
+                let candidate = red.buffer.fifo.hit(throw, draws);
+                self.learn_from(now, flow, candidate);
+            }
         }
     }
 
@@ -144,10 +167,17 @@ impl<P: Packet> Rechoke<P> {
     }
 }
 
-impl<P: Packet> Qdisc<P> for Rechoke<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+impl<P: Packet> Rechoke<P> {
+    /// Does [`Qdisc::enqueue`] in any state.
+    #[inline(never)]
+    fn enqueue_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.red.arrive(now, &packet);
-        self.drawn.clear();
+        self.judge(now, packet, sink);
+    }
+
+    /// Decides on an arrival that is in the average.
+    #[inline(never)]
+    fn judge(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         let flow = packet.flow();
         let (malicious, dropped) = self.detect(now, flow);
         if dropped {
@@ -158,6 +188,30 @@ impl<P: Packet> Qdisc<P> for Rechoke<P> {
         if malicious {
             self.red.buffer.admit(now, packet, None, sink);
         } else if self.red.decide(now, packet, sink).signalled {
+            self.signals.count(now, flow, self.config.hit_cap);
+        }
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Rechoke<P> {
+    /// Does what most arrivals need, as CHOKe does.
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.drawn.clear();
+        if !self.red.core.is_straight() {
+            return self.enqueue_any(now, packet, sink);
+        }
+        self.red.arrive_straight(&packet);
+        if !self.red.is_between() {
+            return self.judge(now, packet, sink);
+        }
+        let flow = packet.flow();
+        self.learn_straight(now, flow);
+        if let Some(hits) = self.malicious(now, flow) {
+            if self.rolls.chance(self.red.core.probability_between() * two_to_the(hits)) {
+                return self.red.buffer.discard(now, packet, Reason::Table, sink);
+            }
+            self.red.buffer.admit(now, packet, None, sink);
+        } else if self.red.decide_between(now, packet, sink).signalled {
             self.signals.count(now, flow, self.config.hit_cap);
         }
     }

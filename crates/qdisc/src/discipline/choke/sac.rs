@@ -173,8 +173,8 @@ impl<P: Packet> Qdisc<P> for Sac<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
-        let packet = self.red.dequeue(now, sink)?;
+    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.red.depart(now)?;
         self.controller.left(packet.responsive());
         Some(packet)
     }

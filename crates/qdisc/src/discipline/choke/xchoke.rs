@@ -18,6 +18,8 @@ use super::{Draw, candidates};
 use crate::discipline::red::{self, Red};
 use crate::error::check;
 use crate::flow::hits::{HitTable, MAX_HITS, MAX_TABLE, two_to_the};
+use crate::queue::fifo::Place;
+use crate::seed::Throw;
 use crate::{
     Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
     Time,
@@ -120,13 +122,24 @@ impl<P: Packet> Xchoke<P> {
 
     /// Compares an arrival of `flow` with one candidate and drops that if it is of the same flow, which counts as a hit.
     fn drop_match(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
+        let candidate = candidates::one(&self.red.buffer.fifo, self.config.draw, &mut self.draws);
+        self.drop_if_match(now, flow, candidate, sink)
+    }
+
+    /// Does the same with a `candidate` that has been drawn.
+    fn drop_if_match(
+        &mut self,
+        now: Time,
+        flow: FlowKey,
+        candidate: Option<Place>,
+        sink: &mut dyn DropSink<P>,
+    ) -> bool {
         let buffer = &mut self.red.buffer;
-        let candidate = candidates::one(&buffer.fifo, self.config.draw, &mut self.draws);
         let matched = candidates::drop_if_match(buffer, now, candidate, flow, sink);
         if matched {
             self.hits.count(now, flow, self.config.hit_cap);
-        } else {
-            self.drawn.add(&self.red.buffer.fifo, candidate);
+        } else if let Some(candidate) = candidate {
+            self.drawn.set(&buffer.fifo, candidate);
         }
         matched
     }
@@ -146,10 +159,17 @@ impl<P: Packet> Xchoke<P> {
     }
 }
 
-impl<P: Packet> Qdisc<P> for Xchoke<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+impl<P: Packet> Xchoke<P> {
+    /// Does [`Qdisc::enqueue`] for any configuration and state.
+    #[inline(never)]
+    fn enqueue_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.red.arrive(now, &packet);
-        self.drawn.clear();
+        self.judge(now, packet, sink);
+    }
+
+    /// Decides on an arrival that is in the average.
+    #[inline(never)]
+    fn judge(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         match self.choke(now, packet.flow(), sink) {
             Err(reason) => self.red.buffer.discard(now, packet, reason, sink),
             // What passed the table is not tried a second time. Where RED drops every packet p_b is 1, and nothing passes.
@@ -160,6 +180,61 @@ impl<P: Packet> Qdisc<P> for Xchoke<P> {
                 self.red.decide(now, packet, sink);
             }
         }
+    }
+
+    /// Compares an arrival, whose flow may have hits, with the packet that `hit` is, or that the throw in it hits; and decides on it while the
+    /// average is between the thresholds.
+    #[inline(never)]
+    fn compare(&mut self, now: Time, packet: P, has_hits: bool, hit: Result<Place, Throw>, sink: &mut dyn DropSink<P>) {
+        let candidate = match hit {
+            Ok(candidate) => candidate,
+            Err(throw) => self.red.buffer.fifo.hit(throw, &mut self.draws),
+        };
+        if self.drop_if_match(now, packet.flow(), Some(candidate), sink) {
+            return self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
+        }
+        self.decide_between(now, packet, has_hits, sink);
+    }
+
+    /// Decides on an arrival whose candidate is of another flow while the average is between the thresholds.
+    #[inline(always)]
+    fn decide_between(&mut self, now: Time, packet: P, has_hits: bool, sink: &mut dyn DropSink<P>) {
+        if has_hits {
+            self.red.buffer.admit(now, packet, None, sink);
+        } else {
+            self.red.decide_between(now, packet, sink);
+        }
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Xchoke<P> {
+    /// Does what most arrivals need, as CHOKe does.
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.drawn.clear();
+        if self.config.draw != Draw::Random || !self.red.core.is_straight() {
+            return self.enqueue_any(now, packet, sink);
+        }
+        self.red.arrive_straight(&packet);
+        if !self.red.is_between() {
+            return self.judge(now, packet, sink);
+        }
+        let flow = packet.flow();
+        let hits = self.hits.touch(now, flow);
+        if let Some(hits) = hits {
+            if self.rolls.chance(self.red.core.probability_between() * two_to_the(hits)) {
+                return self.red.buffer.discard(now, packet, Reason::Table, sink);
+            }
+        }
+        let Self { red, draws, drawn, .. } = self;
+        let hit = match red.buffer.fifo.look::<false>(flow, draws) {
+            Ok((candidate, false)) => {
+                drawn.set(&red.buffer.fifo, candidate);
+                return self.decide_between(now, packet, hits.is_some(), sink);
+            }
+            Ok((candidate, true)) => Ok(candidate),
+            Err(throw) => Err(throw),
+        };
+        self.compare(now, packet, hits.is_some(), hit, sink);
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

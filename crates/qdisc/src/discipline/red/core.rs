@@ -62,6 +62,12 @@ pub(crate) struct RedCore {
     settled: bool,
     /// There is no filter, and packets count alike.
     is_simple: bool,
+    /// What [`is_straight`](Self::is_straight) tells: one flag for all that it depends on.
+    straight: bool,
+    /// The bits of the least average above `min`, and the number of averages from there to the last one below `max`.
+    between: (u64, u64),
+    /// 1 less the weight of the average.
+    keep: f64,
     slope: f64,
     gentle_slope: f64,
     /// The low-pass filter of the probability, if there is one.
@@ -93,6 +99,9 @@ impl RedCore {
             count: if parameters.byte_drop { 0.0 } else { -1.0 },
             settled: !parameters.spare,
             is_simple: !parameters.byte_drop,
+            straight: false,
+            between: (0, 0),
+            keep: 1.0 - parameters.weight,
             spacing: Spacing::of(parameters.uniformize),
             slope: 0.0,
             gentle_slope: 0.0,
@@ -103,6 +112,7 @@ impl RedCore {
             parameters,
         };
         core.set_probability(core.probability);
+        core.straighten();
         if let Some(rate) = core.parameters.bandwidth {
             core.tick_at(rate);
         }
@@ -126,12 +136,15 @@ impl RedCore {
     pub(crate) fn filter(&mut self, weight: f64) {
         self.filter = (weight < 1.0).then_some(Filter { weight, probability: 0.0 });
         self.is_simple = self.filter.is_none() && !self.parameters.byte_drop;
+        self.straighten();
     }
 
     /// Sets `max_p`, and what follows from it and from the thresholds.
     pub(crate) fn set_probability(&mut self, probability: f64) {
         let Self { min, max, .. } = *self;
         self.probability = probability;
+        // Numbers that are not negative are ordered as their bits.
+        self.between = (min.to_bits() + 1, max.to_bits().saturating_sub(min.to_bits() + 1));
         self.top = if self.parameters.gentle { 2.0 * max } else { max };
         // Where the thresholds are one the curve is a step and no average lies on the slope.
         self.slope = if max > min { probability / (max - min) } else { 0.0 };
@@ -142,6 +155,7 @@ impl RedCore {
     pub(crate) fn retune(&mut self, min: Size, max: Size, weight: f64) {
         (self.min, self.max) = (min.number() as f64, max.number() as f64);
         (self.parameters.min, self.parameters.max, self.parameters.weight) = (min, max, weight);
+        self.keep = 1.0 - weight;
         self.set_probability(self.probability);
     }
 
@@ -191,27 +205,48 @@ impl RedCore {
     /// Takes `occupancy` into the average.
     #[inline(always)]
     pub(crate) fn average_in(&mut self, occupancy: f64) {
-        let weight = self.parameters.weight;
-        self.average = (1.0 - weight) * self.average + weight * occupancy;
+        self.average = self.keep * self.average + self.parameters.weight * occupancy;
     }
 
     /// Tells whether the next arrival takes the short way: the queue was not idle, packets count alike and none is filtered or the first.
     #[inline(always)]
     pub(crate) fn is_straight(&self) -> bool {
-        self.is_simple && self.settled && self.idle_since.is_none()
+        debug_assert!(!self.straight || (self.is_simple && self.settled && self.idle_since.is_none()));
+        self.straight
+    }
+
+    /// Updates the flag of [`is_straight`](Self::is_straight), after a change of what it depends on.
+    fn straighten(&mut self) {
+        self.straight = self.is_simple && self.settled && self.idle_since.is_none();
+    }
+
+    /// Tells whether the average is between the thresholds, by one comparison.
+    #[inline(always)]
+    pub(crate) fn is_between(&self) -> bool {
+        let (least, averages) = self.between;
+        let is_between = self.average.to_bits().wrapping_sub(least) < averages;
+        debug_assert_eq!(is_between, self.average > self.min && self.average < self.max);
+        is_between
     }
 
     /// Does what [`test`](Self::test) does while it is [straight](Self::is_straight) and the average between the thresholds, for an arrival
     /// that is not spared; tells whether the arrival is signalled.
     #[inline(always)]
     pub(crate) fn signals_between(&mut self) -> bool {
-        self.count_and_roll(1.0, self.slope * (self.average - self.min))
+        self.count_and_roll(1.0, self.probability_between())
+    }
+
+    /// Returns the [base probability](Self::base_probability) in the same state.
+    #[inline(always)]
+    pub(crate) fn probability_between(&self) -> f64 {
+        self.slope * (self.average - self.min)
     }
 
     /// Lets the average decay by the packets that the link could have sent since it became idle.
     #[cold]
     fn decay(&mut self, now: Time, since: Time) {
         self.idle_since = None;
+        self.straighten();
         if let Some(slot) = self.slot {
             self.average *= power(1.0 - self.parameters.weight, now.since(since).as_nanos() / slot);
         }
@@ -230,6 +265,7 @@ impl RedCore {
     #[cold]
     pub(crate) fn idle(&mut self, now: Time) {
         self.idle_since.get_or_insert(now);
+        self.straight = false;
     }
 
     /// Tells whether the average is so high that the curve is 1.
@@ -291,7 +327,10 @@ impl RedCore {
 
     /// Begins anew: the next packet that is not spared is the first.
     fn pass(&mut self) -> Option<Reason> {
-        self.settled = !self.parameters.spare;
+        if self.settled == self.parameters.spare {
+            self.settled = !self.parameters.spare;
+            self.straighten();
+        }
         self.count = if self.parameters.byte_drop { 0.0 } else { -1.0 };
         None
     }
@@ -302,6 +341,7 @@ impl RedCore {
         let step = self.step(bytes);
         if !self.settled {
             self.settled = true;
+            self.straighten();
             self.count = step;
             return None;
         }
@@ -330,6 +370,7 @@ impl RedCore {
     }
 
     /// Rolls for a packet that counts `step`; tells whether it is signalled.
+    #[inline(always)]
     fn roll(&mut self, step: f64, base: f64) -> bool {
         let roll = self.rolls.unit();
         let spaced = base * self.count;

@@ -205,21 +205,44 @@ impl<P: Packet> Red<P> {
     /// Tells whether the average is between the thresholds and the arrival is not one that RED spares.
     #[inline(always)]
     pub(super) fn is_between(&self) -> bool {
-        let (min, max) = self.core.thresholds();
-        let average = self.core.average();
-        average > min && average < max && self.buffer.fifo.packets() > 1
+        self.core.is_between() && self.buffer.fifo.packets() > 1
     }
 
     /// Does what [`decide`](Self::decide) does while the core is [straight](RedCore::is_straight) and the average
     /// [between](Self::is_between) the thresholds.
     #[inline(always)]
-    pub(super) fn decide_between(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    pub(super) fn decide_between(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Decision {
+        self.decide_straight::<false>(now, packet, sink)
+    }
+
+    /// Does the same after a [`look`](crate::queue::fifo::Fifo::look) at a candidate.
+    #[inline(always)]
+    pub(super) fn decide_looked(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Decision {
+        self.decide_straight::<true>(now, packet, sink)
+    }
+
+    #[inline(always)]
+    fn decide_straight<const LOOKED: bool>(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Decision {
         let is_signalled = self.core.signals_between();
         if is_signalled || self.buffer.overflows(packet.bytes()) {
-            self.signal(now, packet, is_signalled.then_some(Reason::Early), sink);
-            return;
+            return self.signal(now, packet, is_signalled.then_some(Reason::Early), sink);
         }
-        self.buffer.fifo.push(packet);
+        if LOOKED {
+            self.buffer.fifo.push_looked(packet);
+        } else {
+            self.buffer.fifo.push(packet);
+        }
+        Decision { signalled: false, queued: true }
+    }
+
+    /// Does [`Qdisc::dequeue`] for a caller that looks at the packet.
+    #[inline(always)]
+    pub(super) fn depart(&mut self, now: Time) -> Option<P> {
+        if self.buffer.fifo.is_empty() {
+            self.core.idle(now);
+            return None;
+        }
+        self.buffer.depart()
     }
 
     /// Marks or drops `packet` if RED gives a `signal`, and drops it if it does not fit.
@@ -255,7 +278,7 @@ impl<P: Packet> Qdisc<P> for Red<P> {
             self.core.idle(now);
             return None;
         }
-        self.buffer.depart()
+        self.buffer.depart_last()
     }
 
     fn status(&self) -> Status {

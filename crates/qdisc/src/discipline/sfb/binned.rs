@@ -311,7 +311,7 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
                 self.leave_next(now, generation.wrapping_add(1));
             }
         }
-        self.buffer.depart()
+        self.buffer.depart_last()
     }
 
     /// Removes a packet from its bins in the set of `generation`, unless that set was emptied since.

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use crate::{FlowKey, Packet};
 
 mod draw;
+mod foresee;
 mod halves;
 
 pub(crate) use draw::DrawnPlaces;
@@ -105,24 +106,37 @@ impl<P: Packet> Fifo<P> {
         self.holes() > self.packets + SLACK
     }
 
+    /// Returns the index of the slot at position `at`, as with the mask. The compiler knows that it is one of the slots if there are any, and
+    /// the mask need not be read.
+    #[inline(always)]
+    fn slot_at(&self, at: usize) -> usize {
+        at & self.slots.len().wrapping_sub(1)
+    }
+
+    /// Returns the same index, of which the compiler knows that it is one of the hints.
+    #[inline(always)]
+    fn hint_at(&self, at: usize) -> usize {
+        at & self.hints.len().wrapping_sub(1)
+    }
+
     /// Tells whether the slot at position `at` is a hole.
     fn is_hole(&self, at: usize) -> bool {
-        self.hints[at & self.mask] == HOLE
+        self.hints[self.hint_at(at)] == HOLE
     }
 
     /// Returns the flow of the packet at `place`.
     fn flow(&self, place: Place) -> FlowKey {
-        self.slots[place.0 & self.mask].as_ref().map_or(FlowKey::NONE, P::flow)
+        self.slots[self.slot_at(place.0)].as_ref().map_or(FlowKey::NONE, P::flow)
     }
 
     /// Tells whether the packet at `place` belongs to `flow`.
     pub(crate) fn is_of(&self, place: Place, flow: FlowKey) -> bool {
-        self.hints[place.0 & self.mask] == hint(flow) && self.flow(place) == flow
+        self.hints[self.hint_at(place.0)] == hint(flow) && self.flow(place) == flow
     }
 
     /// Returns the packet at `place`.
     pub(crate) fn packet(&self, place: Place) -> Option<&P> {
-        self.slots[place.0 & self.mask].as_ref()
+        self.slots[self.slot_at(place.0)].as_ref()
     }
 
     /// Appends `packet`.
@@ -131,7 +145,16 @@ impl<P: Packet> Fifo<P> {
         if self.span() == self.slots.len() {
             return self.push_into_full(packet);
         }
-        self.push_into_free_slot(packet);
+        self.push_into_free_slot::<false>(packet);
+    }
+
+    /// Does the same after a [`look`](Self::look), which has read how many hints there are.
+    #[inline(always)]
+    pub(crate) fn push_looked(&mut self, packet: P) {
+        if self.span() == self.slots.len() {
+            return self.push_into_full(packet);
+        }
+        self.push_into_free_slot::<true>(packet);
     }
 
     /// Appends `packet` to a ring without a free slot. Apart, so that nothing is kept across a call where there is one.
@@ -139,18 +162,19 @@ impl<P: Packet> Fifo<P> {
     #[inline(never)]
     fn push_into_full(&mut self, packet: P) {
         self.make_room();
-        self.push_into_free_slot(packet);
+        self.push_into_free_slot::<false>(packet);
     }
 
     #[inline(always)]
-    fn push_into_free_slot(&mut self, packet: P) {
+    fn push_into_free_slot<const LOOKED: bool>(&mut self, packet: P) {
         let (bytes, hint) = (packet.bytes(), hint(packet.flow()));
-        let at = self.tail & self.mask;
+        let at = if LOOKED { self.hint_at(self.tail) } else { self.tail & self.mask };
+        let slot = if LOOKED { self.slot_at(self.tail) } else { at };
         self.tail = self.tail.wrapping_add(1);
         self.packets += 1;
         self.bytes += u64::from(bytes);
         self.hints[at] = hint;
-        self.slots[at] = Some(packet);
+        self.slots[slot] = Some(packet);
     }
 
     /// Removes and returns the oldest packet.
@@ -162,7 +186,19 @@ impl<P: Packet> Fifo<P> {
     /// Removes and returns the oldest packet, after `look` has seen it: a packet that is moved last is copied only once.
     #[inline(always)]
     pub(crate) fn pop_after(&mut self, look: impl FnOnce(&P)) -> Option<P> {
-        let slot = self.head & self.mask;
+        self.pop_and_settle::<false>(look)
+    }
+
+    /// Does the same for a caller that returns the packet at once: nothing is kept across a call, which few need. To look into a packet that
+    /// comes by two ways would take longer.
+    #[inline(always)]
+    pub(crate) fn pop_last(&mut self, look: impl FnOnce(&P)) -> Option<P> {
+        self.pop_and_settle::<true>(look)
+    }
+
+    #[inline(always)]
+    fn pop_and_settle<const LAST: bool>(&mut self, look: impl FnOnce(&P)) -> Option<P> {
+        let slot = if LAST { self.slot_at(self.head) } else { self.head & self.mask };
         // There is a packet in it unless the queue is empty.
         let packet = self.slots.get(slot)?.as_ref()?;
         self.packets -= 1;
@@ -172,8 +208,13 @@ impl<P: Packet> Fifo<P> {
         // Where there are holes the slot before the tail still holds a packet, so the head may move over one. A sum takes no branch, which
         // would often be mispredicted.
         if self.holes() > 0 {
-            self.head = self.head.wrapping_add(usize::from(self.is_hole(self.head)));
-            if self.is_hole(self.head) || self.has_too_many_holes() {
+            let is_hole =
+                |fifo: &Self| fifo.hints[if LAST { fifo.hint_at(fifo.head) } else { fifo.head & fifo.mask }] == HOLE;
+            self.head = self.head.wrapping_add(usize::from(is_hole(self)));
+            if is_hole(self) || self.has_too_many_holes() {
+                if LAST {
+                    return self.settle_and_take(slot);
+                }
                 self.settle_ends();
             }
         }
@@ -181,10 +222,17 @@ impl<P: Packet> Fifo<P> {
         self.slots[slot].take()
     }
 
+    #[cold]
+    #[inline(never)]
+    fn settle_and_take(&mut self, slot: usize) -> Option<P> {
+        self.settle_ends();
+        self.slots[slot].take()
+    }
+
     /// Removes and returns the packet at `place`, which becomes a hole. [`settle`](Self::settle) must follow.
     #[inline(always)]
     pub(crate) fn remove(&mut self, place: Place) -> Option<P> {
-        let slot = place.0 & self.mask;
+        let slot = self.slot_at(place.0);
         let packet = self.slots[slot].as_ref()?;
         self.bytes -= u64::from(packet.bytes());
         self.hints[slot] = HOLE;
