@@ -50,7 +50,7 @@ struct Distant {
     number: u64,
 }
 
-/// The days of a new calendar, and the most that it may have: a megabyte.
+/// The days of a new calendar, and the most that it may have: six megabytes.
 const DAYS: usize = 256;
 const MOST_DAYS: usize = 1 << 18;
 
