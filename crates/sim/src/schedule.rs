@@ -151,12 +151,19 @@ impl Schedule {
     /// Adds a packet that waited for its link to the line of such packets, if they have one.
     #[inline(always)]
     fn send_behind_others(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32)) -> Pushed {
-        if let Way::Later(_) = self.ways[line as usize] {
-            let apart = line as usize + self.ways.len();
-            self.lines[apart].push(packet, at, route)
-        } else {
-            Pushed::Refused
+        match self.ways[line as usize] {
+            Way::Later(_) => {
+                let apart = self.apart(line);
+                self.lines[apart].push(packet, at, route)
+            }
+            Way::InTurn(_) | Way::Ahead => Pushed::Refused,
         }
+    }
+
+    /// Returns the index of the line of packets that waited beside a line to a link that is looked at later.
+    #[inline(always)]
+    const fn apart(&self, line: u32) -> usize {
+        line as usize + self.ways.len()
     }
 
     /// Goes on with a packet that has become the first on its line, or comes out of order.
@@ -180,8 +187,8 @@ impl Schedule {
                 }
             }
             Way::Later(link) => {
+                let apart = self.apart(line);
                 let Some(inlet) = &mut self.inlets[link as usize] else { return };
-                let apart = line as usize + self.ways.len();
                 if refused && self.lines[apart].push(&packet, at, packet.route) == Pushed::Refused {
                     inlet.waited.push(&packet);
                 }
