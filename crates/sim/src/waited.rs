@@ -375,6 +375,11 @@ mod tests {
     use super::*;
     use crate::packet::{Flags, NO_SACK};
 
+    fn packet(nanos: u64, flow: u32, seq: u32) -> Packet {
+        let (sent, at, flags) = (Time::ZERO, Time::from_nanos(nanos), Flags::default());
+        Packet { sent, at, flow, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 }
+    }
+
     /// Compares with a sorted list, with packets on the same nanosecond, days and far beyond the calendar, few and thousands. Would catch a packet
     /// that is lost or out of order, in the calendar, beyond it, and as days become longer, or more and shorter.
     #[test]
@@ -394,9 +399,7 @@ mod tests {
             for seq in 0..20_000 {
                 if random.chance(pushed) {
                     let wait = if random.chance(far) { 100 * u64::from(reach) } else { u64::from(random.below(reach)) };
-                    let at = Time::from_nanos(now + wait - wait % 7);
-                    let (flow, flags, sent) = (random.below(50), Flags::default(), Time::ZERO);
-                    let packet = Packet { sent, at, flow, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
+                    let packet = packet(now + wait - wait % 7, random.below(50), seq);
                     let place = list.partition_point(|other| order(other, &packet).is_le());
                     list.insert(place, packet);
                     let is_first = waited.push(&packet);
@@ -441,10 +444,7 @@ mod tests {
             for seq in 0..100 {
                 // The first one is the earliest, so that the calendar reaches all.
                 let within = if seq == 0 { 0 } else { u64::from(random.below(100_000)) };
-                let at = Time::from_nanos(1_000_000 + 100_000 * round + within);
-                let (flags, sent, seq) = (Flags::default(), Time::ZERO, 100 * round as u32 + seq);
-                let packet = Packet { sent, at, flow: 1, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
-                waited.push(&packet);
+                waited.push(&packet(1_000_000 + 100_000 * round + within, 1, 100 * round as u32 + seq));
             }
             while waited.len() > 0 {
                 waited.read_next(8, &mut |packet| read.push(packet.seq));
@@ -460,11 +460,7 @@ mod tests {
     /// second one comes first.
     #[test]
     fn the_first_one_sent_is_the_first_of_equal_ones() {
-        fn push(waited: &mut WaitedPackets, seq: u32, nanos: u64) {
-            let (sent, at, flags) = (Time::ZERO, Time::from_nanos(nanos), Flags::default());
-            let packet = Packet { sent, at, flow: 1, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
-            waited.push(&packet);
-        }
+        let push = |waited: &mut WaitedPackets, seq, nanos| waited.push(&packet(nanos, 1, seq));
         let taken = |waited: &mut WaitedPackets| waited.take_first().map(|packet| packet.seq);
         let mut waited = WaitedPackets::default();
         // The calendar has 262 microseconds.
@@ -476,5 +472,17 @@ mod tests {
         push(&mut waited, 4, 250_000);
         assert_eq!((waited.in_calendar, waited.distant.len()), (2, 1));
         assert_eq!([(); 4].map(|()| taken(&mut waited)), [Some(4), Some(1), Some(3), None]);
+    }
+
+    /// Each packet comes before all others, while days are divided several times. Would catch a packet that is first and not announced, because
+    /// it is the one for which days are divided: it would arrive late.
+    #[test]
+    fn the_first_one_is_announced_as_days_are_divided() {
+        let mut waited = WaitedPackets::default();
+        waited.push(&packet(1_000_000, 1, 0));
+        let others = (0..10_000).map(|seq| waited.push(&packet(1_010_000 - u64::from(seq), 1, seq)));
+        assert_eq!(others.filter(|is_first| *is_first).count(), 0);
+        assert!((0..20_000).all(|seq| waited.push(&packet(999_999 - u64::from(seq), 1, seq))));
+        assert!(waited.days.len() > 4 * DAYS);
     }
 }
