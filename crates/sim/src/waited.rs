@@ -50,7 +50,7 @@ struct Distant {
     number: u64,
 }
 
-/// The days of a new calendar, and the most that it may have: a megabyte.
+/// The days of a new calendar, and the most that it may have: 6 megabytes without their packets.
 const DAYS: usize = 256;
 const MOST_DAYS: usize = 1 << 18;
 
@@ -165,10 +165,8 @@ impl WaitedPackets {
 
     /// Makes a day the current one.
     fn turn_to(&mut self, day: usize) {
-        if self.taken > 0 {
-            self.days[self.current].drain(..self.taken);
-            self.taken = 0;
-        }
+        // A day of which packets have been taken is today, and no packet comes to an earlier one.
+        debug_assert_eq!(self.taken, 0);
         self.current = day;
         self.days[day].sort_by(order);
     }
@@ -259,7 +257,9 @@ impl WaitedPackets {
 
     /// Goes on to the next day that has packets, if there is one: all of the current day have been taken.
     fn end_day(&mut self) {
+        // After a burst its memory is returned: over time each day may have one.
         self.days[self.current].clear();
+        self.days[self.current].shrink_to(4 * A_DAY);
         self.taken = 0;
         self.occupied.clear(self.current);
         if let Some(next) = self.occupied_from(self.current) {
@@ -419,13 +419,7 @@ mod tests {
                 assert_eq!((first.at, first.flow), least);
             }
             // At most 12,000 packets wait, or 4,000, or few.
-            let days = if pushed > 0.7 {
-                2048
-            } else if pushed > 0.5 {
-                512
-            } else {
-                DAYS
-            };
+            let days = [DAYS, 512, 2048][usize::from(pushed > 0.5) + usize::from(pushed > 0.7)];
             assert_eq!(waited.days.len(), days, "{reach}, {pushed}");
             // A few far ones do not make the days of all others longer.
             assert!(days > DAYS || (waited.shift > FIRST_SHIFT) == (reach > 30_000), "{reach}");
@@ -484,5 +478,19 @@ mod tests {
         assert_eq!(others.filter(|is_first| *is_first).count(), 0);
         assert!((0..20_000).all(|seq| waited.push(&packet(999_999 - u64::from(seq), 1, seq))));
         assert!(waited.days.len() > 4 * DAYS);
+    }
+
+    /// A thousand packets arrive on the same nanosecond, again and again, each time on another day. Would catch days that keep the memory of their
+    /// largest burst, which for many days is hundreds of times as much as ever waited.
+    #[test]
+    fn memory_of_bursts_is_returned() {
+        let mut waited = WaitedPackets::default();
+        for burst in 0..1_000 {
+            let first = (0..1_000).filter(|seq| waited.push(&packet(1_000_000 + burst * 1_000_003, 1, *seq)));
+            assert_eq!(first.count(), 1);
+            (0..1_000).for_each(|_| waited.remove_first());
+        }
+        let memory: usize = waited.days.iter().map(Vec::capacity).sum();
+        assert!(memory < 10 * 1_000, "{memory}");
     }
 }
