@@ -253,7 +253,7 @@ mod tests {
             let packet = packet(u64::from(seq + random.below(12)), 1, seq);
             let pushed = line.push(&packet, packet.at, 0);
             assert_ne!(pushed, Pushed::Refused);
-            if seq >= 20 {
+            if seq >= 10 {
                 line.read_next(8, &mut |packet| read.push(packet.seq));
                 let first = line.front().map(|packet| packet.seq);
                 assert!(first.is_some_and(|first| read.contains(&first)), "{first:?}");
