@@ -417,4 +417,24 @@ mod tests {
             assert_eq!((schedule.places_ahead(), schedule.first_ahead()), (1, Time::MAX));
         }
     }
+
+    /// Packets to a link that is looked at a millisecond later, each before all others: one that waited for its host's link, then others with and
+    /// without a wait. Would catch a packet that is on a line and of which the link does not know, so that it would be handled late.
+    #[test]
+    fn a_link_knows_of_the_first_packet_of_each_line() {
+        let lookahead = Duration::from_millis(1);
+        for waits in [[true, true, true], [true, false, true], [false, true, false], [false, false, true]] {
+            let mut schedule = Schedule::new(&[LineEnd::Link(0)], &[Some(lookahead)], 1.0);
+            for (nanos, waited) in [500_u64, 400, 300].into_iter().zip(waits) {
+                let (sent, at, flags) = (Time::ZERO, Time::from_nanos(nanos), Flags::default());
+                let packet = Packet { sent, at, flow: 0, seq: 0, bytes: 1, route: 0, sack: NO_SACK, flags, class: 0 };
+                schedule.send(0, &packet, (at, 0), waited);
+                assert_eq!((schedule.next_at(), schedule.links_before(at)), (at, vec![]));
+                assert_eq!(schedule.links_before(at + Duration::from_nanos(1)), [0]);
+            }
+            assert_eq!(schedule.packets(), 3);
+            let next = schedule.next_before(Time::MAX);
+            assert!(matches!(next, Some((at, Next::Link(0))) if at == Time::from_nanos(300) + lookahead), "{next:?}");
+        }
+    }
 }

@@ -50,7 +50,7 @@ struct Distant {
     number: u64,
 }
 
-/// The days of a new calendar, and the most that it may have: six megabytes.
+/// The days of a new calendar, and the most that it may have: 6 megabytes without their packets.
 const DAYS: usize = 256;
 const MOST_DAYS: usize = 1 << 18;
 
@@ -165,10 +165,8 @@ impl WaitedPackets {
 
     /// Makes a day the current one.
     fn turn_to(&mut self, day: usize) {
-        if self.taken > 0 {
-            self.days[self.current].drain(..self.taken);
-            self.taken = 0;
-        }
+        // A day of which packets have been taken is today, and no packet comes to an earlier one.
+        debug_assert_eq!(self.taken, 0);
         self.current = day;
         self.days[day].sort_by(order);
     }
@@ -259,7 +257,9 @@ impl WaitedPackets {
 
     /// Goes on to the next day that has packets, if there is one: all of the current day have been taken.
     fn end_day(&mut self) {
+        // After a burst its memory is returned: over time each day may have one.
         self.days[self.current].clear();
+        self.days[self.current].shrink_to(4 * A_DAY);
         self.taken = 0;
         self.occupied.clear(self.current);
         if let Some(next) = self.occupied_from(self.current) {
@@ -375,8 +375,13 @@ mod tests {
     use super::*;
     use crate::packet::{Flags, NO_SACK};
 
+    fn packet(nanos: u64, flow: u32, seq: u32) -> Packet {
+        let (sent, at, flags) = (Time::ZERO, Time::from_nanos(nanos), Flags::default());
+        Packet { sent, at, flow, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 }
+    }
+
     /// Compares with a sorted list, with packets on the same nanosecond, days and far beyond the calendar, few and thousands. Would catch a packet
-    /// that is lost or out of order, in the calendar, beyond it, and as days become longer, or more and shorter.
+    /// that is lost or out of order, in the calendar, beyond it, as days become longer, or more and shorter, and where packets are read ahead.
     #[test]
     fn packets_that_waited_come_out_in_order() {
         for (reach, far, pushed) in [
@@ -394,9 +399,7 @@ mod tests {
             for seq in 0..20_000 {
                 if random.chance(pushed) {
                     let wait = if random.chance(far) { 100 * u64::from(reach) } else { u64::from(random.below(reach)) };
-                    let at = Time::from_nanos(now + wait - wait % 7);
-                    let (flow, flags, sent) = (random.below(50), Flags::default(), Time::ZERO);
-                    let packet = Packet { sent, at, flow, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
+                    let packet = packet(now + wait - wait % 7, random.below(50), seq);
                     let place = list.partition_point(|other| order(other, &packet).is_le());
                     list.insert(place, packet);
                     let is_first = waited.push(&packet);
@@ -406,6 +409,7 @@ mod tests {
                     assert_eq!(waited.take_first(), None);
                 } else {
                     assert_eq!(waited.front(), list.first());
+                    waited.read_next(8, &mut |_| ());
                     let packet = list.remove(0);
                     assert_eq!(waited.take_first(), Some(packet));
                     now = packet.at.as_nanos();
@@ -416,13 +420,7 @@ mod tests {
                 assert_eq!((first.at, first.flow), least);
             }
             // At most 12,000 packets wait, or 4,000, or few.
-            let days = if pushed > 0.7 {
-                2048
-            } else if pushed > 0.5 {
-                512
-            } else {
-                DAYS
-            };
+            let days = [DAYS, 512, 2048][usize::from(pushed > 0.5) + usize::from(pushed > 0.7)];
             assert_eq!(waited.days.len(), days, "{reach}, {pushed}");
             // A few far ones do not make the days of all others longer.
             assert!(days > DAYS || (waited.shift > FIRST_SHIFT) == (reach > 30_000), "{reach}");
@@ -441,10 +439,7 @@ mod tests {
             for seq in 0..100 {
                 // The first one is the earliest, so that the calendar reaches all.
                 let within = if seq == 0 { 0 } else { u64::from(random.below(100_000)) };
-                let at = Time::from_nanos(1_000_000 + 100_000 * round + within);
-                let (flags, sent, seq) = (Flags::default(), Time::ZERO, 100 * round as u32 + seq);
-                let packet = Packet { sent, at, flow: 1, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
-                waited.push(&packet);
+                waited.push(&packet(1_000_000 + 100_000 * round + within, 1, 100 * round as u32 + seq));
             }
             while waited.len() > 0 {
                 waited.read_next(8, &mut |packet| read.push(packet.seq));
@@ -460,11 +455,7 @@ mod tests {
     /// second one comes first.
     #[test]
     fn the_first_one_sent_is_the_first_of_equal_ones() {
-        fn push(waited: &mut WaitedPackets, seq: u32, nanos: u64) {
-            let (sent, at, flags) = (Time::ZERO, Time::from_nanos(nanos), Flags::default());
-            let packet = Packet { sent, at, flow: 1, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
-            waited.push(&packet);
-        }
+        let push = |waited: &mut WaitedPackets, seq, nanos| waited.push(&packet(nanos, 1, seq));
         let taken = |waited: &mut WaitedPackets| waited.take_first().map(|packet| packet.seq);
         let mut waited = WaitedPackets::default();
         // The calendar has 262 microseconds.
@@ -476,5 +467,31 @@ mod tests {
         push(&mut waited, 4, 250_000);
         assert_eq!((waited.in_calendar, waited.distant.len()), (2, 1));
         assert_eq!([(); 4].map(|()| taken(&mut waited)), [Some(4), Some(1), Some(3), None]);
+    }
+
+    /// Each packet comes before all others, while days are divided several times. Would catch a packet that is first and not announced, because
+    /// it is the one for which days are divided: it would arrive late.
+    #[test]
+    fn the_first_one_is_announced_as_days_are_divided() {
+        let mut waited = WaitedPackets::default();
+        waited.push(&packet(1_000_000, 1, 0));
+        let others = (0..10_000).map(|seq| waited.push(&packet(1_010_000 - u64::from(seq), 1, seq)));
+        assert_eq!(others.filter(|is_first| *is_first).count(), 0);
+        assert!((0..20_000).all(|seq| waited.push(&packet(999_999 - u64::from(seq), 1, seq))));
+        assert!(waited.days.len() > 4 * DAYS);
+    }
+
+    /// A thousand packets arrive on the same nanosecond, again and again, each time on another day. Would catch days that keep the memory of their
+    /// largest burst, which for many days is hundreds of times as much as ever waited.
+    #[test]
+    fn memory_of_bursts_is_returned() {
+        let mut waited = WaitedPackets::default();
+        for burst in 0..1_000 {
+            let first = (0..1_000).filter(|seq| waited.push(&packet(1_000_000 + burst * 1_000_003, 1, *seq)));
+            assert_eq!(first.count(), 1);
+            (0..1_000).for_each(|_| waited.remove_first());
+        }
+        let memory: usize = waited.days.iter().map(Vec::capacity).sum();
+        assert!(memory < 10 * 1_000, "{memory}");
     }
 }

@@ -200,13 +200,8 @@ impl TcpReceiver {
     /// Makes `range`, which may be the union of others, the first of those that changed most recently.
     fn remember(&mut self, range: (u32, u32)) {
         let is_apart = |other: (u32, u32)| other.0 < range.0 || range.1 < other.1;
-        let mut recent = [range, (0, 0), (0, 0)];
-        let mut count = 1;
-        for other in self.recent.into_iter().filter(|other| other.0 > self.next && is_apart(*other)).take(2) {
-            recent[count] = other;
-            count += 1;
-        }
-        self.recent = recent;
+        let mut others = self.recent.into_iter().filter(|other| other.0 > self.next && is_apart(*other));
+        self.recent = [range, others.next().unwrap_or_default(), others.next().unwrap_or_default()];
     }
 
     /// Delays the acknowledgement of a segment; returns false if it is not to be delayed.

@@ -1,6 +1,8 @@
 //! The receiver.
 
-use fairlane_qdisc::Time;
+use std::collections::BTreeSet;
+
+use fairlane_qdisc::{Seed, Time};
 use fairlane_scenario::Congestion::{Dctcp, Reno, Sack};
 use fairlane_scenario::Tcp;
 use fairlane_sim::tcp::{Ack, TcpReceiver};
@@ -170,5 +172,43 @@ fn refuses_what_lies_beyond_its_window() {
     for (seq, new) in [(10, false), (u32::MAX, false), (9, true), (9, false)] {
         let received = receiver.on_segment(at(0), seq, at(0), false, false);
         assert_eq!((received.new, received.ack.map(|ack| ack.next)), (new, Some(0)), "segment {seq}");
+    }
+}
+
+/// Compares with a receiver that keeps every segment and one segment of each reported range, for segments in any order, duplicates and merges, and
+/// with holes that are filled. Would catch a range that is reported although it has grown or been merged, one that has been acknowledged
+/// cumulatively, one that is forgotten, and a wrong order.
+#[test]
+fn reports_the_blocks_of_a_slow_receiver() {
+    let mut random = Seed::new(1).stream("receiver");
+    for _ in 0..200 {
+        let mut receiver = TcpReceiver::new(&Tcp::ns2_1999(Sack, 300));
+        let (mut arrived, mut latest) = (BTreeSet::new(), Vec::<u32>::new());
+        for _ in 0..100 {
+            let first = (0_u32..).find(|segment| !arrived.contains(segment)).unwrap_or(0);
+            let seq = if random.chance(0.2) { first } else { first.saturating_sub(3) + random.below(24) };
+            let ack = take(&mut receiver, seq);
+            arrived.insert(seq);
+            let next = (first..).find(|segment| !arrived.contains(segment)).unwrap_or(0);
+            let range = |segment: u32| {
+                let start = (0..segment).rev().take_while(|other| arrived.contains(other)).last().unwrap_or(segment);
+                (start, (segment..).find(|other| !arrived.contains(other)).unwrap_or(segment))
+            };
+            // Of each range one segment, and of no more than three ranges.
+            if seq > first {
+                latest.retain(|other| *other > first && range(*other) != range(seq));
+                latest.insert(0, seq);
+                latest.truncate(3);
+            }
+            latest.retain(|segment| *segment > next);
+            let mut blocks = Vec::new();
+            for segment in latest.iter().copied().chain(arrived.iter().rev().copied().filter(|other| *other > next)) {
+                if !blocks.contains(&range(segment)) {
+                    blocks.push(range(segment));
+                }
+            }
+            blocks.truncate(3);
+            assert_eq!(ack.map(|ack| (ack.next, ack.sack.as_slice().to_vec())), Some((next, blocks)));
+        }
     }
 }

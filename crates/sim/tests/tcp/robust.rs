@@ -43,6 +43,22 @@ fn ignores_invalid_blocks() {
     assert_eq!((output.0, sender.acknowledged(), sender.retransmissions()), (10, 0, 0));
 }
 
+/// A receiver that says it has 3 and 4, and then expects 4. By hand from RFC 6675: the acknowledgement of 4 grows the window to 11 and lets 10 to
+/// 14 go. When 6 to 8 have been reported, recovery begins with a window of 5, and 4 is sent again. Once 9 to 11 have arrived, 12 to 14 are in the
+/// network and 4 is not, since its arrival was reported: 5 is sent again, and 15 is new. Would catch a pipe that counts a segment which has
+/// arrived as sent again.
+#[test]
+fn counts_no_arrived_segment_in_the_pipe() {
+    let mut output = Count::default();
+    let mut sender = TcpSender::new(&era(Sack, 10), Duration::ZERO);
+    sender.start(Time::ZERO, &mut output);
+    let steps = [(0, (3, 5), 10, 0), (4, (0, 0), 15, 0), (4, (6, 8), 15, 0), (4, (8, 9), 16, 1), (4, (9, 12), 18, 2)];
+    for (next, block, sent, again) in steps {
+        sender.on_ack(Time::ZERO, &ack(next, &[block]), &mut output);
+        assert_eq!((output.0, sender.retransmissions()), (sent, again), "{next}, {block:?}");
+    }
+}
+
 /// Would catch a sender that reacts to acknowledgements, or whose timer runs, before it has sent anything.
 #[test]
 fn ignores_acknowledgements_before_it_has_sent() {

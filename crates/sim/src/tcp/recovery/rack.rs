@@ -19,6 +19,9 @@ use super::super::state::{DUPTHRESH, SenderState};
 use super::Advance;
 use super::prr::{Progress, Prr};
 
+#[cfg(test)]
+mod tests;
+
 /// The transmissions of the outstanding segments and the progress of recovery.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Rack {
