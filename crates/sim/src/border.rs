@@ -34,8 +34,8 @@ pub(crate) struct Mail {
 }
 
 impl Mail {
-    /// Takes all of `more`, whose packets were sent later, and leaves it empty. They are copied, since another thread has just read the memory
-    /// here: to write packet by packet to it would take much longer.
+    /// Takes all of `more`, whose packets were sent later, and leaves it empty. It copies the packets instead of exchanging the memory: another thread
+    /// has just read that of the mailbox, and to write packet by packet to it would take much longer.
     fn append(&mut self, more: &mut Self) {
         self.packets.append(&mut more.packets);
         self.options.append(&mut more.options);

@@ -34,8 +34,9 @@ pub(crate) enum Arriving {
 }
 
 /// The arrivals and events of a run, each kept where that is cheapest: most packets in [delay lines](DelayLine), where they need not
-/// be sorted; the packets that waited for their link, which come in any order, in a heap; the ends of transmissions in a place for each
-/// link; and all else in an [event queue](EventQueue). A [tournament](Tournament) tells which of them has what comes next.
+/// be sorted; the packets that waited for their link, which come in any order, in a [calendar](WaitedPackets) or on lines of their own; the ends of
+/// transmissions in a place for each link; and all else in an [event queue](EventQueue). A [tournament](Tournament) tells which of them has what
+/// comes next.
 ///
 /// What happens at a link between nodes is handled later, if it can be; see [`Inlet`].
 #[derive(Debug)]
@@ -139,7 +140,7 @@ impl Schedule {
     #[inline(always)]
     pub(crate) fn send(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), waited: bool) {
         let pushed = if waited {
-            self.send_behind_others(line, packet, (at, route))
+            self.send_apart(line, packet, (at, route))
         } else {
             self.lines[line as usize].push(packet, at, route)
         };
@@ -148,9 +149,9 @@ impl Schedule {
         }
     }
 
-    /// Adds a packet that waited for its link to the line of such packets, if they have one.
+    /// Adds a packet that waited for its link to the line of such packets, if there is one.
     #[inline(always)]
-    fn send_behind_others(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32)) -> Pushed {
+    fn send_apart(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32)) -> Pushed {
         match self.ways[line as usize] {
             Way::Later(_) => {
                 let apart = self.apart(line);
@@ -189,6 +190,7 @@ impl Schedule {
             Way::Later(link) => {
                 let apart = self.apart(line);
                 let Some(inlet) = &mut self.inlets[link as usize] else { return };
+                // A packet that waited has been refused there once, and is again.
                 if refused && self.lines[apart].push(&packet, at, packet.route) == Pushed::Refused {
                     inlet.waited.push(&packet);
                 }

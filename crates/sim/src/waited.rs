@@ -21,13 +21,14 @@ pub(crate) struct WaitedPackets {
     shift: u32,
     /// The first day of the calendar, counted from time zero: no packet in it arrives earlier.
     today: u64,
-    /// The packets of each day, in the order in which they came; no days until a packet has waited. Their number is a power of two.
+    /// The packets of each day, in the order in which they came; those of the current day, and of days that have been read ahead, are sorted. Empty
+    /// until a packet has waited; then the number of days is a power of two.
     days: Vec<Vec<Packet>>,
     /// The days that have packets.
     occupied: Occupied,
     /// The first of these, an index into `days`, if the calendar has packets. Its packets are sorted.
     current: usize,
-    /// The number of its packets that have been taken.
+    /// The number of packets of the current day that have been taken; they are still in its `Vec`.
     taken: usize,
     /// The packets that arrive on no day of the calendar.
     distant: BinaryHeap<Reverse<Distant>>,

@@ -19,7 +19,8 @@ pub struct TcpReceiver {
     acknowledged: u32,
     /// The segments that have arrived beyond `next`.
     early: Ranges,
-    /// The three ranges of `early` that changed most recently, the latest first. Those at or below `next` are no longer among them.
+    /// The three ranges of `early` that changed most recently, the latest first. A range below `next`, which has been acknowledged, may still be among
+    /// them and does not count; (0, 0) is none.
     recent: [(u32, u32); 3],
     /// The timestamp to echo (TS.Recent of RFC 7323).
     echo: Time,
@@ -38,7 +39,7 @@ pub struct TcpReceiver {
     feedback: Option<Box<ReceiverFeedback>>,
 }
 
-/// The delay of acknowledgements that are not delayed.
+/// Stands for no delay: each segment is acknowledged at once.
 const NOT_DELAYED: Duration = Duration::from_nanos(u64::MAX);
 
 /// Feedback that only some senders ask for.

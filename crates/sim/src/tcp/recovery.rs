@@ -59,7 +59,8 @@ impl Recovery {
         }
     }
 
-    /// Records the SACK blocks of an acknowledgement; `state` already reflects its cumulative part, of `acked` segments. Returns true if the
+    /// Records the SACK blocks of an acknowledgement; `acked` is the number of segments that it acknowledges
+    /// cumulatively, which `state` already reflects. Returns true if the
     /// acknowledgement, should it acknowledge nothing new, counts as a duplicate: with SACK it must bring new information
     /// (RFC 6675, section 2).
     #[inline]

@@ -305,8 +305,9 @@ impl Rack {
         if let Some(segment) = self.segments.get_mut(seq.saturating_sub(self.first) as usize) {
             segment.lost = true;
         }
-        self.lost.insert(seq);
-        state.window.lost(now, seq);
+        if self.lost.insert(seq) {
+            state.window.lost(now, seq);
+        }
     }
 
     /// Returns how far segments may overtake each other (RACK.reo_wnd).
@@ -355,7 +356,7 @@ impl Rack {
         for place in 0..self.segments.len() {
             let (seq, segment) = (self.first + place as u32, self.segments[place]);
             let old = seq == state.una || segment.sent + patience <= clock.now;
-            if old && !segment.arrived && !segment.lost {
+            if old && !segment.arrived {
                 self.lose(state, clock.now, seq);
             }
         }

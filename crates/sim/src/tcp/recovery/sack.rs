@@ -17,12 +17,12 @@ pub(in super::super) struct Sack {
     /// The segments beyond the first unacknowledged one that have arrived.
     arrived: Ranges,
     /// Their number.
-    count: u32,
+    count_arrived: u32,
     /// An acknowledgement of this ends recovery: one past RFC 6675's RecoveryPoint.
     end: u32,
     /// Segments below this have been retransmitted in this recovery: one past RFC 6675's HighRxt.
     resent_below: u32,
-    /// Those of them that have not arrived, if this is a recovery.
+    /// The number of unacknowledged segments below `resent_below` that have not arrived; meaningless outside recovery.
     resent: u32,
     /// The rescue retransmission of this recovery has been made.
     rescued: bool,
@@ -38,8 +38,8 @@ impl Sack {
                 self.resent -= self.arrived.missing(start, end);
             }
         }
-        self.count -= self.arrived.remove_below(state.una);
-        let before = self.count;
+        self.count_arrived -= self.arrived.remove_below(state.una);
+        let before = self.count_arrived;
         for &(start, end) in blocks.as_slice() {
             // A block that holds the first unacknowledged segment contradicts the acknowledgement itself.
             if state.una < start && start < end && end <= state.max {
@@ -50,10 +50,10 @@ impl Sack {
                         *resent -= to.min(*resent_below).saturating_sub(from);
                     }
                 });
-                self.count += inserted.new;
+                self.count_arrived += inserted.new;
             }
         }
-        self.count > before
+        self.count_arrived > before
     }
 
     #[inline(never)]
@@ -101,8 +101,8 @@ impl Sack {
 
     /// Returns the number of segments that have arrived beyond the first unacknowledged one.
     pub(super) fn arrived(&self, state: &SenderState) -> u32 {
-        debug_assert_eq!(self.count, self.arrived.count(state.una, state.max));
-        self.count
+        debug_assert_eq!(self.count_arrived, self.arrived.count(state.una, state.max));
+        self.count_arrived
     }
 
     /// Returns the flight without the segments that have arrived.
