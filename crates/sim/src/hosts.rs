@@ -12,6 +12,7 @@ use fairlane_scenario::{Application, FlowGroup, Tcp, Traffic};
 
 use crate::delays::Delays;
 use crate::flow::Flow;
+use crate::line::order;
 use crate::network::Network;
 use crate::numbered::Numbered;
 use crate::observer::Observer;
@@ -90,11 +91,11 @@ impl Hosts {
     /// Handles the packets that arrive before `until` ahead in the order of their arrivals: some are on lines, and others waited.
     fn deliver_sorted<O: Observer>(&mut self, until: Time, network: &mut Network<O>) {
         let mut due = mem::take(&mut self.due);
-        // Of equal times, what waited comes first, as in its turn.
+        // Of equal packets of a flow, what waited comes first, as in its turn.
         for place in (0..network.events.places_ahead()).rev() {
             due.extend(std::iter::from_fn(|| network.events.pop_ahead(place, until)));
         }
-        due.sort_by_key(|packet| packet.at);
+        due.sort_by(order);
         for packet in due.drain(..) {
             self.deliver_ahead(packet.at, &packet, network);
         }

@@ -149,8 +149,10 @@ impl Schedule {
         }
     }
 
-    /// Adds a packet that waited for its link to the line of such packets, if there is one.
-    #[inline(always)]
+    /// Adds a packet that waited for its link to the line of such packets, if there is one. A browser loads the program for each visit, so there this
+    /// is compiled once.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
     fn send_apart(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32)) -> Pushed {
         match self.ways[line as usize] {
             Way::Later(_) => {

@@ -1,5 +1,8 @@
 //! Asks the processor for memory that will be read soon, where it can be asked.
 
+/// The processor can be asked.
+pub(crate) const PREFETCHES: bool = cfg!(all(target_arch = "x86_64", target_feature = "sse", not(miri)));
+
 /// Asks for the item at `index`, so that it is in the cache when it is read; for nothing if there is no such item.
 ///
 /// It changes nothing but time. On other processors than x86-64 it does nothing.
