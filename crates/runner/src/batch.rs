@@ -253,3 +253,27 @@ pub fn so_far(outcomes: &[Outcome], asked: usize, what: &str) -> String {
     let also = if partial == 0 { String::new() } else { format!(", and {partial} in part") };
     format!("{done} of {asked} {what} are done{also}; the others are missing")
 }
+
+#[cfg(test)]
+mod tests {
+    use fairlane_scenario::Document;
+
+    use super::*;
+
+    /// Would catch a single run that starts a thread for each core, and several runs, or a wish of the caller, that get only one.
+    #[test]
+    fn a_single_run_has_one_thread() {
+        let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"f\"\nkind = \"udp\"\nrate = \"1mbit\"\n";
+        let job = || {
+            Job::of(Document::parse("one.toml", text).and_then(|document| document.scenario()).expect("it is valid"))
+        };
+        let threads = |jobs: usize, runs: u32, asked: Option<usize>| {
+            let jobs = std::iter::repeat_with(job).take(jobs).collect();
+            let batch = Batch::new(jobs, NonZeroU32::new(runs).expect("it is not 0"), asked);
+            batch.expect("it can be run").pool.current_num_threads()
+        };
+        let cores = pool(None).expect("threads").current_num_threads();
+        assert_eq!([threads(1, 1, None), threads(1, 1, Some(3)), threads(1, 1, Some(1))], [1, 3, 1]);
+        assert_eq!([threads(2, 1, None), threads(1, 2, None)], [cores; 2]);
+    }
+}

@@ -35,7 +35,7 @@ pub(crate) struct Mail {
 
 impl Mail {
     /// Takes all of `more`, whose packets were sent later, and leaves it empty. It copies the packets instead of exchanging the memory: another thread
-    /// has just read that of the mailbox, and to write packet by packet to it would take much longer.
+    /// has just read that of the mailbox, and to write packet by packet to it takes longer.
     fn append(&mut self, more: &mut Self) {
         self.packets.append(&mut more.packets);
         self.options.append(&mut more.options);

@@ -2,7 +2,7 @@
 //! same flow.
 //!
 //! A flow that fills the queue is found there most often, so it loses packets in proportion to the room that it takes, without
-//! a table of flows. Arrivals that do not match go on to RED. This file contains the CHOKe of the papers:
+//! a table of flows. Arrivals that do not match go on to RED. This is the CHOKe of the papers; `path.rs` has the way of an arrival:
 //!
 //! | kind | where candidates come from ([`Draw`]) | how many ([`Candidates`]) |
 //! |---|---|---|
