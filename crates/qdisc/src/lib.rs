@@ -25,6 +25,7 @@ mod flow;
 mod packet;
 #[cfg(feature = "params")]
 mod params;
+pub mod prefetch;
 mod qdisc;
 mod queue;
 mod rate;

@@ -1,21 +1,21 @@
 //! What happens at the links between nodes that are [looked at later](crate::inlet).
 
-use std::hint::black_box;
 use std::mem;
 
+use fairlane_qdisc::prefetch::prefetch;
 use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Time};
 use fairlane_traffic::TransmissionTime;
 
 use crate::accounting::QueueAccounting;
 use crate::hosts::Hosts;
-use crate::inlet::{AtLink, Coming, Inlet};
+use crate::inlet::{AtLink, Inlet};
 use crate::link::{Link, LinkQueue, Managed, Medium};
 use crate::meter::Meter;
 use crate::network::{Network, Passage, retry_at};
 use crate::observer::Observer;
 use crate::packet::Packet;
 use crate::plain::PlainLink;
-use crate::prefetch::{self, BATCH};
+use crate::prefetch::NEAR;
 
 /// A packet that a link has begun to send.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,9 @@ struct Sending {
     carry: u64,
     delay: Duration,
 }
+
+/// The packets that are kept until what they need has been loaded.
+const TOGETHER: usize = 32;
 
 impl<O: Observer> Network<O> {
     /// Handles what happens at `link` before `until`, and returns the number of events there.
@@ -57,15 +60,6 @@ impl<O: Observer> Network<O> {
         handled
     }
 
-    /// Reads what the next packets that come to a link will need.
-    #[inline(always)]
-    fn read_ahead(&self, inlet: &mut Inlet, coming: Coming, hosts: &mut Hosts) {
-        let Hosts { prefetcher, flows, .. } = hosts;
-        if prefetcher.is_enabled() {
-            prefetcher.advance(inlet.waiting(coming), (&self.topology, &self.sacks), flows);
-        }
-    }
-
     fn run_plain(&mut self, until: Time, link: u32, inlet: &mut Inlet, hosts: &mut Hosts) -> u64 {
         // They are taken out, so that they need not be read and written for each packet.
         let number = self.topology.links[link as usize].medium;
@@ -75,7 +69,9 @@ impl<O: Observer> Network<O> {
         let mut handled = 0;
         let mut coming = inlet.coming();
         while coming.at < until {
-            self.read_ahead(inlet, coming, hosts);
+            if let Some((prefetcher, _)) = self.prefetcher(hosts) {
+                prefetcher.advance(inlet.waiting(coming));
+            }
             let Some(packet) = inlet.packet(coming) else { break };
             handled += 1;
             match taken.take(&mut medium, coming.at, packet.bytes) {
@@ -111,7 +107,11 @@ impl<O: Observer> Network<O> {
             handled += 1;
             match what {
                 AtLink::Arrival => {
-                    self.read_ahead(inlet, coming, hosts);
+                    if self.prefetches() {
+                        inlet
+                            .waiting(coming)
+                            .approach(&mut |packet| self.prefetch_counts(packet.flow, meter.as_deref()));
+                    }
                     let Some(packet) = inlet.packet(coming).copied() else { break };
                     coming = inlet.pass(coming);
                     arrived += 1;
@@ -147,7 +147,7 @@ impl<O: Observer> Network<O> {
             self.depart((now, sent + sending.delay), packet, meter.as_deref_mut(), hosts);
         }
         self.packet_hops += arrived;
-        if self.reads_ahead() {
+        if self.prefetches() {
             self.depart_together(meter, hosts);
         }
         self.topology.links[link as usize].carry = sending.carry;
@@ -161,8 +161,18 @@ impl<O: Observer> Network<O> {
         Sending { transmission: transmission.clone(), carry: *carry, delay: *delay }
     }
 
-    /// Moves on a packet that the link begins to send at `begun` and that reaches the far end at `arrival`, or keeps it until more are read
-    /// together.
+    /// [Asks for](crate::prefetch) the counts of `flow` at a link, which has this `meter`.
+    #[inline(always)]
+    fn prefetch_counts(&self, flow: u32, meter: Option<&Meter>) {
+        if let Some(meter) = meter {
+            meter.prefetch(flow);
+            meter.prefetch_dropped(flow);
+        }
+        prefetch(self.dropped.get(flow as usize));
+    }
+
+    /// Moves on a packet that the link begins to send at `begun` and that reaches the far end at `arrival`, or asks for what it needs and keeps it
+    /// until that has been loaded.
     #[inline(always)]
     fn depart(
         &mut self,
@@ -171,11 +181,15 @@ impl<O: Observer> Network<O> {
         meter: Option<&mut Meter>,
         hosts: &mut Hosts,
     ) {
-        if !self.reads_ahead() {
+        let Some((prefetcher, _)) = self.prefetcher(hosts) else {
             return self.move_on((begun, arrival), packet, meter, hosts);
+        };
+        prefetcher.leaves(packet);
+        if let Some(meter) = &meter {
+            meter.prefetch(packet.flow);
         }
         self.departures.push(Departure { packet: *packet, begun, arrival });
-        if self.departures.len() == BATCH {
+        if self.departures.len() == TOGETHER {
             self.depart_together(meter, hosts);
         }
     }
@@ -195,27 +209,18 @@ impl<O: Observer> Network<O> {
         self.travel(arrival, packet, Some(hosts));
     }
 
-    /// Does so for all that have not been moved on, after it has read what they need.
+    /// Does so for all that have not been moved on.
     #[inline(never)]
     fn depart_together(&mut self, mut meter: Option<&mut Meter>, hosts: &mut Hosts) {
         let mut departures = mem::take(&mut self.departures);
-        let topology = &self.topology;
-        let read = departures.iter().fold(0, |read, Departure { packet, .. }| {
-            let next = topology.table[packet.route as usize + 1].plain_host_link(packet.flow);
-            let link = next.map_or(0, |link| topology.links[link as usize].carry);
-            read ^ link ^ meter.as_ref().map_or(0, |meter| meter.arrivals(packet.flow))
-        });
-        black_box(read);
-        for Departure { packet, begun, arrival } in departures.drain(..) {
-            self.move_on((begun, arrival), &packet, meter.as_deref_mut(), hosts);
+        for (place, Departure { packet, begun, arrival }) in departures.iter().enumerate() {
+            if let Some((near, (prefetcher, _))) = departures.get(place + NEAR).zip(self.prefetcher(hosts)) {
+                prefetcher.leaves_soon(&near.packet);
+            }
+            self.move_on((*begun, *arrival), packet, meter.as_deref_mut(), hosts);
         }
+        departures.clear();
         self.departures = departures;
-    }
-
-    /// Returns true if there are so many flows that the data of several packets are read together.
-    #[inline(always)]
-    const fn reads_ahead(&self) -> bool {
-        prefetch::pays(self.topology.flows)
     }
 }
 

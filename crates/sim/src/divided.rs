@@ -212,7 +212,7 @@ fn empty_part(whole: &Part<()>, division: &Arc<Division>, number: usize, events_
     };
     let mut network = Network::new(topology, events_per_second, ());
     network.border = Some(Box::new(Border::new(division, number)));
-    let hosts = Hosts::new(Numbered::new(0, Vec::new()), whole.hosts.delays.clone(), *flows);
+    let hosts = Hosts::new(Numbered::new(0, Vec::new()), whole.hosts.delays.clone());
     Part::new(network, hosts)
 }
 

@@ -205,7 +205,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         }
         network.start_controllers();
         let sampling = Sampling::of(&network.observer);
-        let part = Part::new(network, Hosts::new(Numbered::new(0, flows), Delays::new(&scenario), count));
+        let part = Part::new(network, Hosts::new(Numbered::new(0, flows), Delays::new(&scenario)));
         Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
     }
 

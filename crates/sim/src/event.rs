@@ -33,8 +33,8 @@ pub(crate) struct EventQueue {
     distant: BinaryHeap<Reverse<u128>>,
     /// See [`EventQueue::bound`].
     bound: u128,
-    /// The slot before which all events have been read; see [`Prefetcher`](crate::prefetch::Prefetcher).
-    read: u64,
+    /// The slot before which what all events need has been [asked for](crate::prefetch).
+    asked: u64,
 }
 
 /// The end of a chain.
@@ -199,7 +199,7 @@ impl EventQueue {
             coarse: CoarseWheel::new(),
             distant: BinaryHeap::new(),
             bound: NEVER,
-            read: 0,
+            asked: 0,
         }
     }
 
@@ -244,10 +244,10 @@ impl EventQueue {
         next.map(Target::decode)
     }
 
-    /// Calls `each` with the events of the next slots of this rotation, about `count` of them, and notes that they are being read; with none
-    /// while such events are still to come.
-    pub(crate) fn read_next(&mut self, count: usize, each: &mut dyn FnMut(Target)) {
-        if self.current + 1 < self.read {
+    /// Calls `each` with the events of the next slots of this rotation, about `count` of them; with none while such events are
+    /// still to come.
+    pub(crate) fn approach(&mut self, count: usize, each: &mut dyn FnMut(Target)) {
+        if self.current + 1 < self.asked {
             return;
         }
         let (mut left, mut position) = (count, self.current % SLOTS + 1);
@@ -262,7 +262,7 @@ impl EventQueue {
             }
             position = next + 1;
         }
-        self.read = self.current / SLOTS * SLOTS + position;
+        self.asked = self.current / SLOTS * SLOTS + position;
     }
 
     /// Inserts an event into those of the current slot, which are few.
@@ -425,7 +425,7 @@ mod tests {
         }
         let (mut read, mut popped) = (Vec::new(), 0);
         loop {
-            queue.read_next(8, &mut |target| read.push(target));
+            queue.approach(8, &mut |target| read.push(target));
             let Some(target) = queue.pop() else { break };
             assert!(target == Target::Source(0) || read.contains(&target), "{target:?}");
             popped += 1;

@@ -17,14 +17,12 @@ use crate::network::Network;
 use crate::numbered::Numbered;
 use crate::observer::Observer;
 use crate::packet::Packet;
-use crate::prefetch::Prefetcher;
 
 /// The flows of a run, or of a part of it, and what is noted when their packets arrive.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     pub(crate) flows: Numbered<Flow>,
     pub(crate) delays: Delays,
-    pub(crate) prefetcher: Prefetcher,
     /// The time from which nothing is handled ahead; zero in the parts of a divided run, where each has either links or flows.
     until: Time,
     /// The time of the last packet that was handled ahead.
@@ -36,10 +34,9 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Returns the hosts of `flows`, in a run of `count` flows in all.
-    pub(crate) fn new(flows: Numbered<Flow>, delays: Delays, count: usize) -> Self {
-        let prefetcher = Prefetcher::new(count);
-        Self { flows, delays, prefetcher, until: Time::ZERO, ahead: Time::ZERO, handled: 0, due: Vec::new() }
+    /// Returns the hosts of `flows`.
+    pub(crate) const fn new(flows: Numbered<Flow>, delays: Delays) -> Self {
+        Self { flows, delays, until: Time::ZERO, ahead: Time::ZERO, handled: 0, due: Vec::new() }
     }
 
     /// Passes a packet that has reached its host to its flow, or to the controller whose probe it is.
@@ -82,6 +79,9 @@ impl Hosts {
         // The packets of a flow for one of its hosts are all on one line.
         for place in 0..network.events.places_ahead() {
             while let Some(packet) = network.events.pop_ahead(place, until) {
+                if let Some((prefetcher, events)) = network.prefetcher(self) {
+                    prefetcher.advance(events.place_ahead(place));
+                }
                 self.deliver_ahead(packet.at, &packet, network);
             }
         }
@@ -96,9 +96,13 @@ impl Hosts {
             due.extend(std::iter::from_fn(|| network.events.pop_ahead(place, until)));
         }
         due.sort_by(order);
-        for packet in due.drain(..) {
-            self.deliver_ahead(packet.at, &packet, network);
+        for (place, packet) in due.iter().enumerate() {
+            if let Some((prefetcher, _)) = network.prefetcher(self) {
+                prefetcher.advance_within(&due, place);
+            }
+            self.deliver_ahead(packet.at, packet, network);
         }
+        due.clear();
         self.due = due;
         network.events.find_first_ahead();
     }

@@ -8,7 +8,7 @@ use fairlane_qdisc::{Duration, Time};
 
 use crate::line::{DelayLine, LineEnd};
 use crate::packet::Packet;
-use crate::prefetch::ReadAhead;
+use crate::prefetch::Waiting;
 use crate::waited::WaitedPackets;
 
 /// What happens at a link between nodes.
@@ -156,7 +156,7 @@ impl Inlet {
     }
 
     /// Returns the packets that wait at the place of the next arrival.
-    pub(crate) fn waiting(&mut self, coming: Coming) -> &mut dyn ReadAhead {
+    pub(crate) fn waiting(&mut self, coming: Coming) -> &mut dyn Waiting {
         match self.lines.get_mut(coming.place as usize) {
             Some(line) => line,
             None => &mut self.waited,

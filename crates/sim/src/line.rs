@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use fairlane_qdisc::Time;
 
 use crate::packet::Packet;
-use crate::prefetch::ReadAhead;
+use crate::prefetch::{FAR, NEAR, Waiting};
 use crate::target::turn;
 
 /// The packets on all links of one [medium](crate::link::Medium) that arrive a constant time after they were sent: they come out in the
@@ -23,13 +23,13 @@ pub(crate) struct DelayLine {
     first: Time,
     /// The time of the packet that was last, even if there is none any more.
     last: Time,
-    /// The position before which the flows of all packets have been read; see [`Prefetcher`](crate::prefetch::Prefetcher).
-    read: usize,
+    /// The position before which what all packets need has been [asked for](crate::prefetch).
+    asked: usize,
 }
 
 impl Default for DelayLine {
     fn default() -> Self {
-        Self { slots: Vec::new(), head: 0, tail: 0, first: Time::MAX, last: Time::ZERO, read: 0 }
+        Self { slots: Vec::new(), head: 0, tail: 0, first: Time::MAX, last: Time::ZERO, asked: 0 }
     }
 }
 
@@ -115,7 +115,7 @@ impl DelayLine {
             self.last = packet.at;
         }
         self.tail = self.tail.wrapping_add(1);
-        self.read = self.read.min(position);
+        self.asked = self.asked.min(position);
         if position != self.head {
             return Pushed::Behind;
         }
@@ -129,7 +129,7 @@ impl DelayLine {
         let mut slots: Vec<Packet> = Vec::with_capacity(size);
         slots.extend((0..len).map(|place| self.at(place)));
         slots.resize(size, *any);
-        (self.slots, self.head, self.tail, self.read) = (slots, 0, len, self.read.saturating_sub(self.head));
+        (self.slots, self.head, self.tail, self.asked) = (slots, 0, len, self.asked.saturating_sub(self.head));
     }
 
     /// Removes the first packet, of which there is one, and returns that behind it.
@@ -179,11 +179,15 @@ impl DelayLine {
     }
 }
 
-impl ReadAhead for DelayLine {
-    fn read_next(&mut self, count: usize, each: &mut dyn FnMut(&Packet)) {
-        let next = if self.read <= self.head { count.min(self.len()) } else { 0 };
-        self.read = self.read.max(self.head + next);
-        (0..next).for_each(|place| each(&self.at(place)));
+impl Waiting for DelayLine {
+    fn approach(&mut self, each: &mut dyn FnMut(&Packet)) {
+        let (from, to) = (self.asked.max(self.head), self.tail.min(self.head + FAR));
+        (from..to).for_each(|position| each(&self.slots[self.slot(position)]));
+        self.asked = self.asked.max(to);
+    }
+
+    fn near(&self) -> Option<&Packet> {
+        if NEAR < self.len() { self.slots.get(self.slot(self.head.wrapping_add(NEAR))) } else { None }
     }
 }
 
@@ -243,20 +247,20 @@ mod tests {
         assert!(refused > 0, "no packet came too early");
     }
 
-    /// Packets that come a little before others are among those that are read ahead, too. Would catch what costs time and changes no result: a packet
-    /// that is put before others that have been read, and is never read.
+    /// Packets that come a little before others are announced, too. Would catch what costs time and changes no result: a packet
+    /// that is put before others that have been announced, and never is.
     #[test]
-    fn each_packet_is_read_before_it_is_taken() {
+    fn each_packet_approaches_before_it_is_taken() {
         let mut random = Seed::new(3).stream("line");
-        let (mut line, mut read) = (DelayLine::default(), Vec::new());
+        let (mut line, mut announced) = (DelayLine::default(), Vec::new());
         for seq in 0..5_000 {
             let packet = packet(u64::from(seq + random.below(12)), 1, seq);
             let pushed = line.push(&packet, packet.at, 0);
             assert_ne!(pushed, Pushed::Refused);
             if seq >= 10 {
-                line.read_next(8, &mut |packet| read.push(packet.seq));
+                line.approach(&mut |packet| announced.push(packet.seq));
                 let first = line.front().map(|packet| packet.seq);
-                assert!(first.is_some_and(|first| read.contains(&first)), "{first:?}");
+                assert!(first.is_some_and(|first| announced.contains(&first)), "{first:?}");
                 line.remove_first();
             }
         }

@@ -157,14 +157,6 @@ impl Link {
     pub(crate) fn in_flight(&self) -> usize {
         self.impairments().map_or(0, Impairments::in_flight)
     }
-
-    /// Reads the counts of `flow` at this link; see [`Prefetcher`](crate::prefetch::Prefetcher).
-    pub(crate) fn prefetch(&self, flow: u32) -> u64 {
-        match &self.queue {
-            LinkQueue::Managed(managed) => managed.meter.as_ref().map_or(0, |meter| meter.arrivals(flow)),
-            LinkQueue::Plain(_) => 0,
-        }
-    }
 }
 
 impl Medium {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use fairlane_outcome::QueueFlowRun;
+use fairlane_qdisc::prefetch::prefetch;
 use fairlane_qdisc::{Reason, Time};
 use hdrhistogram::Histogram;
 
@@ -75,6 +76,8 @@ pub(crate) struct Meter {
     average: (f64, u64),
     delays: DelayCounts,
     edges: Edges,
+    /// The index of the reason of the last drop, which mostly is that of the next one.
+    dropped_last: usize,
 }
 
 /// The packet that the link sends, and the bytes of those that it sent across an end of the measurement.
@@ -130,6 +133,7 @@ impl Meter {
             average: (0.0, 0),
             delays: DelayCounts::default(),
             edges: Edges::default(),
+            dropped_last: 0,
         }
     }
 
@@ -165,9 +169,16 @@ impl Meter {
         flow.area = flow.area.wrapping_sub(now.as_nanos());
     }
 
-    /// Returns the number of arrivals of `flow`.
-    pub(crate) fn arrivals(&self, flow: u32) -> u64 {
-        self.flows.get(self.index(flow)).map_or(0, |flow| flow.arrived)
+    /// [Asks for](crate::prefetch) the counts of `flow`.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, flow: u32) {
+        prefetch(self.flows.get(self.index(flow)));
+    }
+
+    /// Asks for what else is counted if a packet of `flow` is dropped.
+    #[inline(always)]
+    pub(crate) fn prefetch_dropped(&self, flow: u32) {
+        prefetch(self.dropped[self.dropped_last].0.get(self.index(flow)));
     }
 
     /// Records the discipline's average after an arrival.
@@ -204,7 +215,8 @@ impl Meter {
     pub(crate) fn dropped(&mut self, now: Time, flow: u32, reason: Reason) {
         let index = self.index(flow);
         self.flows[index].leave_queue(now);
-        self.dropped[reason.index()].add(index, self.flows.len());
+        self.dropped_last = reason.index();
+        self.dropped[self.dropped_last].add(index, self.flows.len());
     }
 
     /// Counts a marked packet of `flow`.

@@ -69,10 +69,8 @@ impl<O: Observer> Part<O> {
                 Next::Arrival(arriving) => {
                     let popped = self.network.events.pop(arriving);
                     let Some(packet) = &popped else { continue };
-                    let Hosts { flows, prefetcher, .. } = &mut self.hosts;
-                    if prefetcher.is_enabled() {
-                        let Network { events, topology, sacks, .. } = &mut self.network;
-                        prefetcher.advance(events.last_place(arriving), (topology, sacks), flows);
+                    if let Some((prefetcher, events)) = self.network.prefetcher(&self.hosts) {
+                        prefetcher.advance(events.last_place(arriving));
                     }
                     self.arrive(at, packet);
                     self.events += 1;
@@ -118,8 +116,10 @@ impl<O: Observer> Part<O> {
     /// Handles an event; returns false if it was for a timer whose deadline has moved.
     fn handle(&mut self, now: Time, target: Target) -> bool {
         let Self { network, hosts, .. } = self;
-        let Hosts { flows, prefetcher, .. } = hosts;
-        prefetcher.advance_events(network.events.timers(), flows);
+        if let Some((prefetcher, events)) = network.prefetcher(hosts) {
+            prefetcher.advance_events(events.timers());
+        }
+        let flows = &mut hosts.flows;
         match target {
             Target::LinkFree(link) => network.link_free(now, link),
             Target::ReorderedArrival(link) => {

@@ -1,129 +1,169 @@
 //! Prefetching, for scenarios that are too large for the processor's caches.
 //!
-//! With a million flows nothing that an event needs is in a cache: its link, the packet there and the packet's flow are
-//! each found through the one before, and each costs a cache miss of about a hundred nanoseconds. So the data of the
-//! next few dozen events is read together, one kind of object after the other, which lets the misses overlap. The
-//! values read are not used, so this changes the speed of a run and nothing else.
+//! With many flows nothing that an event needs is in a cache: the host's link, the flow, its counts at a queue and its scoreboard each cost a
+//! cache miss of about a hundred nanoseconds. But most packets arrive in an order that is known, so the processor [is asked](prefetch) for what
+//! a packet needs some packets before its turn, and loads it beside other work. This changes the speed of a run and nothing else.
 
-use std::hint::black_box;
+use fairlane_qdisc::prefetch::{is_available, prefetch};
 
 use crate::event::EventQueue;
 use crate::flow::Flow;
+use crate::hosts::Hosts;
 use crate::link::LinkQueue;
+use crate::network::Network;
 use crate::numbered::Numbered;
+use crate::observer::Observer;
 use crate::packet::{Flags, Packet};
 use crate::sack_table::SackTable;
+use crate::schedule::Schedule;
 use crate::target::Target;
 use crate::topology::Topology;
 
 /// The number of flows from which prefetching pays: fewer fit the caches.
 const MIN_FLOWS: usize = 20_000;
 
-/// A browser loads the program for each visit, and so many flows are no use there.
-const READS_AHEAD: bool = !cfg!(target_family = "wasm");
+/// How many packets before its turn what a packet needs is asked for, as far as its address is known then. All of it must fit the smallest cache.
+pub(crate) const FAR: usize = 24;
 
-/// Packets in a batch: their data must fit the smallest cache.
-pub(crate) const BATCH: usize = 32;
+/// How many packets before its turn what the flow of a packet points to is asked for.
+pub(crate) const NEAR: usize = 8;
 
-/// Returns true if prefetching pays with this many flows.
-#[inline(always)]
-pub(crate) const fn pays(flows: usize) -> bool {
-    READS_AHEAD && flows >= MIN_FLOWS
-}
+/// The events whose flows are asked for at once.
+const EVENTS: usize = 32;
 
 /// Packets that wait for their arrival.
-pub(crate) trait ReadAhead {
-    /// Calls `each` with the next `count` packets, or with those there are, and notes that they are being read; with none if packets that
-    /// were read before are still to arrive.
-    fn read_next(&mut self, count: usize, each: &mut dyn FnMut(&Packet));
+pub(crate) trait Waiting {
+    /// Calls `each` with those of the next [`FAR`] packets with which it was not called before.
+    fn approach(&mut self, each: &mut dyn FnMut(&Packet));
+
+    /// Returns the packet before which [`NEAR`] others arrive.
+    fn near(&self) -> Option<&Packet>;
 }
 
-/// Reads the host's link that a packet of `flow` crosses together with the plain link `next` of its `route`.
-fn behind(topology: &Topology, next: u32, route: u32, flow: u32) -> u64 {
-    let plain = matches!(topology.links[next as usize].queue, LinkQueue::Plain(_));
-    let behind = topology.table[route as usize + 1].plain_host_link(flow).filter(|_| plain);
-    behind.map_or(0, |link| topology.links[link as usize].carry)
+/// Asks for what packets and events need.
+pub(crate) struct Prefetcher<'n> {
+    topology: &'n Topology,
+    sacks: &'n SackTable,
+    flows: &'n Numbered<Flow>,
 }
 
-/// Reads the data of the packets that arrive next.
-#[derive(Debug)]
-pub(crate) struct Prefetcher {
-    enabled: bool,
-    arriving: Vec<Packet>,
-}
-
-impl Prefetcher {
-    /// Returns a prefetcher for a scenario of `flows` flows; it does nothing if there are few.
-    pub(crate) fn new(flows: usize) -> Self {
-        Self { enabled: pays(flows), arriving: Vec::with_capacity(BATCH) }
+impl<O: Observer> Network<O> {
+    /// Returns true if prefetching pays.
+    #[inline(always)]
+    pub(crate) const fn prefetches(&self) -> bool {
+        is_available() && self.topology.flows >= MIN_FLOWS
     }
 
-    /// Returns true if there are so many flows that reading ahead pays. The constant lets a compiler leave out what a browser does not need.
+    /// Returns what prefetches, if that pays, and the packets and events that it is to go through.
     #[inline(always)]
-    pub(crate) const fn is_enabled(&self) -> bool {
-        READS_AHEAD && self.enabled
-    }
-
-    /// Reads what the next packets of `waiting` will need, once those of the last batch have arrived.
-    #[inline(always)]
-    pub(crate) fn advance(
-        &mut self,
-        waiting: &mut dyn ReadAhead,
-        (topology, sacks): (&Topology, &SackTable),
-        flows: &Numbered<Flow>,
-    ) {
-        if self.is_enabled() {
-            self.read(waiting, (topology, sacks), flows);
+    pub(crate) const fn prefetcher<'n>(&'n mut self, hosts: &'n Hosts) -> Option<(Prefetcher<'n>, &'n mut Schedule)> {
+        if !self.prefetches() {
+            return None;
         }
+        let Self { events, topology, sacks, .. } = self;
+        Some((Prefetcher { topology, sacks, flows: &hosts.flows }, events))
     }
+}
 
-    /// Reads the flows of the next events, once those of the last batch have happened.
-    #[inline(always)]
-    pub(crate) fn advance_events(&self, events: &mut EventQueue, flows: &Numbered<Flow>) {
-        if self.is_enabled() {
-            let mut read = 0;
-            events.read_next(BATCH, &mut |target| {
-                read ^= match target {
-                    Target::Source(flow) | Target::SenderTimer(flow) => {
-                        flows.get(flow).map_or(0, |of| of.prefetch(true))
-                    }
-                    Target::ReceiverTimer(flow) => flows.get(flow).map_or(0, |of| of.prefetch(false)),
-                    _ => 0,
-                };
-            });
-            black_box(read);
-        }
-    }
-
+impl Prefetcher<'_> {
+    /// Asks for what the packets need that arrive soon.
     #[inline(never)]
-    fn read(
-        &mut self,
-        waiting: &mut dyn ReadAhead,
-        (topology, sacks): (&Topology, &SackTable),
-        flows: &Numbered<Flow>,
-    ) {
-        self.arriving.clear();
-        waiting.read_next(BATCH, &mut |packet| self.arriving.push(*packet));
-        if self.arriving.is_empty() {
-            return;
+    pub(crate) fn advance(&self, waiting: &mut dyn Waiting) {
+        waiting.approach(&mut |packet| self.arrives(packet));
+        if let Some(packet) = waiting.near() {
+            self.is_near(packet);
         }
-        let mut read = self.arriving.iter().fold(0, |read, packet| read ^ sacks.prefetch(packet.sack));
-        for Packet { flow, route, flags, .. } in &self.arriving {
-            read ^= match topology.table[*route as usize].link(*flow) {
-                None => flows.get(*flow).map_or(0, |of| of.prefetch(flags.has(Flags::ACK))),
-                Some(next) => topology.links[next as usize].prefetch(*flow) ^ behind(topology, next, *route, *flow),
-            };
-        }
-        black_box(read ^ self.read_first_links(topology, flows));
     }
 
-    /// Reads the first links of the packets that the flows whose packets arrive will send in turn.
-    fn read_first_links(&self, topology: &Topology, flows: &Numbered<Flow>) -> u64 {
-        self.arriving.iter().fold(0, |read, Packet { flow, route, flags, .. }| {
-            let arrives = topology.table[*route as usize].link(*flow).is_none();
-            let Some(of) = flows.get(*flow).filter(|_| arrives) else { return read };
-            let first = topology.table[of.route(flags.has(Flags::ACK)) as usize].link(*flow);
-            read ^ first.map_or(0, |link| topology.links[link as usize].carry)
-        })
+    /// Does so where packets are in one list, and the one at `place` arrives now.
+    pub(crate) fn advance_within(&self, packets: &[Packet], place: usize) {
+        if let Some(packet) = packets.get(place + FAR) {
+            self.arrives(packet);
+        }
+        if let Some(packet) = packets.get(place + NEAR) {
+            self.is_near(packet);
+        }
+    }
+
+    /// Asks for what a packet needs that arrives at the next link of its route, or at its host.
+    #[inline(always)]
+    fn arrives(&self, packet: &Packet) {
+        let step = &self.topology.table[packet.route as usize];
+        let Some(link) = step.link(packet.flow) else { return self.reaches_host(packet) };
+        let Some(link) = self.topology.links.get(link as usize) else { return };
+        if step.is_plain_host_link() {
+            return prefetch(Some(link));
+        }
+        match &link.queue {
+            LinkQueue::Managed(managed) => {
+                if let Some(meter) = &managed.meter {
+                    meter.prefetch(packet.flow);
+                }
+            }
+            LinkQueue::Plain(_) => self.leaves(packet),
+        }
+    }
+
+    /// Asks for what a packet needs that has crossed the link of its route: the link of a host behind it, and the flow, if that is
+    /// [ahead](crate::hosts).
+    #[inline(always)]
+    pub(crate) fn leaves(&self, packet: &Packet) {
+        let step = &self.topology.table[packet.route as usize + 1];
+        let link = step.plain_host_link(packet.flow);
+        prefetch(link.and_then(|link| self.topology.links.get(link as usize)));
+        if step.is_ahead() {
+            self.reaches_host(packet);
+        }
+    }
+
+    #[inline(always)]
+    fn reaches_host(&self, packet: &Packet) {
+        self.sacks.prefetch(packet.sack);
+        self.acts(packet.flow, packet.flags.has(Flags::ACK));
+    }
+
+    /// Asks for what the sender of `flow`, or else its receiver, needs to send.
+    #[inline(always)]
+    fn acts(&self, flow: u32, sender: bool) {
+        prefetch(self.flows.get(flow));
+        let routes = self.topology.routes_of(flow);
+        let step = self.topology.table.get(if sender { routes.forward } else { routes.back } as usize);
+        let link = step.and_then(|step| step.plain_host_link(flow));
+        prefetch(link.and_then(|link| self.topology.links.get(link as usize)));
+    }
+
+    /// Asks for what the flow points to of a packet that [`arrives`](Self::arrives) soon, if it comes to its host then. Now the flow has been loaded.
+    #[inline(always)]
+    fn is_near(&self, packet: &Packet) {
+        match self.topology.table[packet.route as usize].link(packet.flow) {
+            None => self.prefetch_scoreboard(packet),
+            Some(link) if self.topology.is_plain(link) => self.leaves_soon(packet),
+            Some(_) => {}
+        }
+    }
+
+    /// Does so for a packet that [`leaves`](Self::leaves) soon.
+    #[inline(always)]
+    pub(crate) fn leaves_soon(&self, packet: &Packet) {
+        if self.topology.table[packet.route as usize + 1].is_ahead() {
+            self.prefetch_scoreboard(packet);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_scoreboard(&self, packet: &Packet) {
+        if let Some(flow) = self.flows.get(packet.flow) {
+            flow.prefetch_scoreboard(packet.flags.has(Flags::ACK));
+        }
+    }
+
+    /// Asks for the flows of the next events, once those of the last ones have happened.
+    #[inline(never)]
+    pub(crate) fn advance_events(&self, events: &mut EventQueue) {
+        events.approach(EVENTS, &mut |target| match target {
+            Target::Source(flow) | Target::SenderTimer(flow) => self.acts(flow, true),
+            Target::ReceiverTimer(flow) => self.acts(flow, false),
+            _ => {}
+        });
     }
 }

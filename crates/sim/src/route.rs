@@ -52,13 +52,19 @@ impl Step {
     /// Returns the link of `flow`; `None` at the end of the route.
     #[inline]
     pub(crate) fn link(&self, flow: u32) -> Option<u32> {
-        (self.kind != Kind::End).then(|| self.number(flow))
+        (!self.is_end()).then(|| self.number(flow))
     }
 
     /// Returns the link of `flow` if it is a plain one between a node and a host.
     #[inline]
     pub(crate) fn plain_host_link(&self, flow: u32) -> Option<u32> {
         self.is_plain_host_link().then(|| self.number(flow))
+    }
+
+    /// Returns true where the packet has reached its host.
+    #[inline]
+    pub(crate) fn is_end(&self) -> bool {
+        self.kind == Kind::End
     }
 
     /// Returns true for a plain link between a node and a host.

@@ -10,7 +10,6 @@ use crate::hosts::{receives_ahead, sends_ahead};
 use crate::impairments::Impairments;
 use crate::line::LineEnd;
 use crate::link::LinkQueue;
-use crate::prefetch;
 use crate::route::{Routes, Step};
 use crate::topology::{Topology, link_of};
 
@@ -25,18 +24,13 @@ pub(crate) struct Routing {
     entered: BTreeSet<u32>,
     /// Which links of the hosts of the group's last flow are plain.
     last: Option<[Option<[bool; 2]>; 2]>,
-    /// Hosts may take packets [ahead of their time](crate::hosts).
-    ahead: bool,
 }
 
-impl Routing {
-    /// Returns what is known before the first flow of `scenario`.
-    pub(crate) fn new(scenario: &Scenario) -> Self {
-        let flows = scenario.flows.iter().map(|group| group.count as usize).sum();
-        // Where reading ahead pays, packets are read in the order in which they arrive.
-        Self { ahead: !prefetch::pays(flows), ..Self::default() }
-    }
+/// The bytes that a link may send until it is looked at: 32,768 packets of 1500 bytes. What has arrived there until then takes memory. A link of
+/// 100 Gbit/s is looked at each 4 ms.
+const MOST_WAITING: u64 = 32_768 * 1_500;
 
+impl Routing {
     /// Begins another group of flows.
     pub(crate) const fn begin_group(&mut self) {
         self.last = None;
@@ -78,8 +72,8 @@ impl Topology {
         self.add_hops(&group.back);
         self.table.extend(sender.map(|[_, down]| host(self, down)));
         self.table.push(Step::END);
-        let to_receiver = self.ahead_behind(forward, flow, group).filter(|_| routing.ahead && receives_ahead(group));
-        let to_sender = self.ahead_behind(back, flow, group).filter(|_| routing.ahead && sends_ahead(group));
+        let to_receiver = self.ahead_behind(forward, flow, group).filter(|_| receives_ahead(group));
+        let to_sender = self.ahead_behind(back, flow, group).filter(|_| sends_ahead(group));
         self.add_lines(forward, flow, [to_sender, to_receiver], routing);
         self.add_lines(back, flow, [to_receiver, to_sender], routing);
         self.routes.push((flow, Routes { forward, back }));
@@ -200,8 +194,9 @@ impl Topology {
         self.deferred = (0..self.first_host_link).map(deferred).collect();
     }
 
-    /// Returns the least time from what happens at `link` to its effect elsewhere, where packets have at least `smallest` bytes; `None` if
-    /// the link has no delay, or if more than the queue, the rate and the delay matter for its packets.
+    /// Returns the least time from what happens at `link` to its effect elsewhere, where packets have at least `smallest` bytes, or less where
+    /// too many packets would wait for so long; `None` if the link has no delay, or if more than the queue, the rate and the delay matter for its
+    /// packets.
     fn lookahead(&self, link: u32, smallest: u64) -> Option<Duration> {
         let state = &self.links[link as usize];
         let regular = match &state.queue {
@@ -209,12 +204,14 @@ impl Topology {
             LinkQueue::Managed(managed) => managed.impairments.is_none() && !holds_back(managed.kind),
         };
         let medium = &self.media[state.medium as usize];
-        let transmission = smallest.saturating_mul(8_000_000_000) / medium.transmission.rate().bits_per_second().max(1);
+        let rate = medium.transmission.rate().bits_per_second().max(1);
+        let time_of = |bytes: u64| Duration::from_nanos(bytes.saturating_mul(8_000_000_000) / rate);
+        let most = time_of(MOST_WAITING).max(Duration::from_nanos(1));
         // Without a delay nothing would be left of it at a higher rate.
-        (regular && medium.delay > Duration::ZERO).then(|| medium.delay + Duration::from_nanos(transmission))
+        (regular && medium.delay > Duration::ZERO).then(|| (medium.delay + time_of(smallest)).min(most))
     }
 
-    fn is_plain(&self, link: u32) -> bool {
+    pub(crate) fn is_plain(&self, link: u32) -> bool {
         matches!(self.links[link as usize].queue, LinkQueue::Plain(_))
     }
 }

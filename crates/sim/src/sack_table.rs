@@ -1,6 +1,7 @@
 //! The TCP options of the acknowledgements in the network.
 
 use fairlane_qdisc::Duration;
+use fairlane_qdisc::prefetch::prefetch;
 
 use crate::packet::NO_SACK;
 use crate::tcp::{Ack, SackBlocks};
@@ -42,9 +43,9 @@ impl SackTable {
         self.options.len() as u32 - 1
     }
 
-    /// Reads the options at `index`, if there are any; see [`Prefetcher`](crate::prefetch::Prefetcher).
-    pub(crate) fn prefetch(&self, index: u32) -> u64 {
-        self.options.get(index as usize).and_then(|options| options.delay).map_or(0, Duration::as_nanos)
+    /// [Asks for](crate::prefetch) the options at `index`, if there are any.
+    pub(crate) fn prefetch(&self, index: u32) {
+        prefetch(self.options.get(index as usize));
     }
 
     /// Returns the SACK blocks at `index`.

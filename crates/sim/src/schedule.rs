@@ -9,7 +9,7 @@ use crate::event::EventQueue;
 use crate::inlet::Inlet;
 use crate::line::{DelayLine, LineEnd, Pushed};
 use crate::packet::Packet;
-use crate::prefetch::ReadAhead;
+use crate::prefetch::Waiting;
 use crate::target::{Target, arrival_key, event_key, start_key, time_of};
 use crate::tournament::{NEVER, Tournament};
 use crate::waited::WaitedPackets;
@@ -269,6 +269,14 @@ impl Schedule {
         Some(packet)
     }
 
+    /// Returns the packets at the place of this number.
+    pub(crate) fn place_ahead(&mut self, place: usize) -> &mut dyn Waiting {
+        match self.ahead.get(place) {
+            Some(line) => &mut self.lines[*line as usize],
+            None => &mut self.ahead_waited,
+        }
+    }
+
     /// Returns the time of the first arrival at such a host.
     pub(crate) const fn first_ahead(&self) -> Time {
         self.first_ahead
@@ -326,10 +334,10 @@ impl Schedule {
         self.tournament.set(LINKS + link as usize, if wake < Time::MAX { start_key(wake) } else { NEVER });
     }
 
-    /// Notes that from now on what happens at `link` may have an effect elsewhere after `lookahead`, which is shorter than before.
+    /// Notes that from now on what happens at `link` may have an effect elsewhere after `lookahead`.
     pub(crate) fn shorten(&mut self, link: u32, lookahead: Duration) {
         if let Some(Some(inlet)) = self.inlets.get_mut(link as usize) {
-            inlet.lookahead = lookahead;
+            inlet.lookahead = inlet.lookahead.min(lookahead);
             self.defer(link);
         }
     }
@@ -368,7 +376,7 @@ impl Schedule {
 
     /// Returns the packets that wait where the last arrival came from.
     #[inline(always)]
-    pub(crate) fn last_place(&mut self, arrived: Arriving) -> &mut dyn ReadAhead {
+    pub(crate) fn last_place(&mut self, arrived: Arriving) -> &mut dyn Waiting {
         match arrived {
             Arriving::OnLine(leaf) => &mut self.lines[self.line_of[leaf as usize] as usize],
             Arriving::Waited => &mut self.waited,

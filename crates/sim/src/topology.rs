@@ -205,7 +205,7 @@ impl Topology {
         }
         topology.first_host_link = topology.links.len() as u32;
         topology.reserve(scenario);
-        let mut routing = Routing::new(scenario);
+        let mut routing = Routing::default();
         for group in &scenario.flows {
             let ends = [(&group.source, false), (&group.sink, true)]
                 .map(|(access, sink)| access.as_ref().map(|access| topology.host_kinds(access, group, sink)));

@@ -9,7 +9,7 @@ use crate::arrival::FirstArrival;
 use crate::line::order;
 use crate::occupied::Occupied;
 use crate::packet::Packet;
-use crate::prefetch::ReadAhead;
+use crate::prefetch::{FAR, NEAR, Waiting};
 
 /// A calendar queue (Brown, CACM 31(10), 1988): there are so many days that most packets arrive on one of them, and so short ones that a day has few
 /// packets, which are sorted when it is the first day that has some. Packets beyond the last day are in a heap; where these are many, days become
@@ -21,7 +21,7 @@ pub(crate) struct WaitedPackets {
     shift: u32,
     /// The first day of the calendar, counted from time zero: no packet in it arrives earlier.
     today: u64,
-    /// The packets of each day, in the order in which they came; those of the current day, and of days that have been read ahead, are sorted. Empty
+    /// The packets of each day, in the order in which they came; those of the current day, and of days that [approach](Waiting), are sorted. Empty
     /// until a packet has waited; then the number of days is a power of two.
     days: Vec<Vec<Packet>>,
     /// The days that have packets.
@@ -40,8 +40,8 @@ pub(crate) struct WaitedPackets {
     counted: [u32; 2],
     /// The first packet of all.
     first: FirstArrival,
-    /// The packets that have been read and are still to arrive, as far as no other one comes before them.
-    read: usize,
+    /// The packets for which something has been [asked](crate::prefetch) and that are still to arrive, as far as no other one comes before them.
+    asked: usize,
 }
 
 /// A packet beyond the calendar. Of two packets of a flow that arrive at the same time the first one sent comes first.
@@ -82,7 +82,7 @@ impl Default for WaitedPackets {
             in_calendar: 0,
             counted: [0; 2],
             first: FirstArrival::NONE,
-            read: 0,
+            asked: 0,
         }
     }
 }
@@ -270,8 +270,7 @@ impl WaitedPackets {
 
     #[inline]
     fn find_first(&mut self) {
-        let head = self.first_in_calendar();
-        let mut first = head.map_or(FirstArrival::NONE, |packet| packet.as_first(IN_CALENDAR));
+        let mut first = self.first_in_calendar().map_or(FirstArrival::NONE, |packet| packet.as_first(IN_CALENDAR));
         if let Some(Reverse(Distant { packet, .. })) = self.distant.peek() {
             // It was sent before an equal one in the calendar.
             let distant = packet.as_first(IN_HEAP);
@@ -326,26 +325,27 @@ impl WaitedPackets {
     }
 }
 
-impl ReadAhead for WaitedPackets {
+impl Waiting for WaitedPackets {
     /// It passes over the packets beyond the calendar.
-    fn read_next(&mut self, count: usize, each: &mut dyn FnMut(&Packet)) {
-        self.read = self.read.saturating_sub(1);
-        if self.read > 0 {
-            return;
-        }
+    fn approach(&mut self, each: &mut dyn FnMut(&Packet)) {
+        self.asked = self.asked.saturating_sub(1);
         let first = Some(self.current).filter(|_| self.in_calendar > 0);
-        let mut day = first;
+        let mut day = first.filter(|_| self.asked == 0);
         while let Some(here) = day {
             let taken = if day == first { self.taken } else { 0 };
             if taken == 0 {
                 self.days[here].sort_by(order);
             }
-            for packet in self.days[here][taken..].iter().take(count - self.read) {
+            for packet in self.days[here][taken..].iter().take(FAR - self.asked) {
                 each(packet);
-                self.read += 1;
+                self.asked += 1;
             }
-            day = self.occupied_from(here + 1).filter(|next| self.read < count && Some(*next) != first);
+            day = self.occupied_from(here + 1).filter(|next| self.asked < FAR && Some(*next) != first);
         }
+    }
+
+    fn near(&self) -> Option<&Packet> {
+        self.days.get(self.current)?.get(self.taken + NEAR)
     }
 }
 
@@ -382,7 +382,7 @@ mod tests {
     }
 
     /// Compares with a sorted list, with packets on the same nanosecond, days and far beyond the calendar, few and thousands. Would catch a packet
-    /// that is lost or out of order, in the calendar, beyond it, as days become longer, or more and shorter, and where packets are read ahead.
+    /// that is lost or out of order, in the calendar, beyond it, as days become longer, or more and shorter, and where packets have approached.
     #[test]
     fn packets_that_waited_come_out_in_order() {
         for (reach, far, pushed) in [
@@ -410,7 +410,7 @@ mod tests {
                     assert_eq!(waited.take_first(), None);
                 } else {
                     assert_eq!(waited.front(), list.first());
-                    waited.read_next(8, &mut |_| ());
+                    waited.approach(&mut |_| ());
                     let packet = list.remove(0);
                     assert_eq!(waited.take_first(), Some(packet));
                     now = packet.at.as_nanos();
@@ -429,12 +429,12 @@ mod tests {
         }
     }
 
-    /// Of packets in the calendar each is read once, eight at a time, and before it is taken; the days begin anew after the last one. Would catch
-    /// what costs time and changes no result: packets that are not read ahead, in their order, or are read again and again.
+    /// Of packets in the calendar each approaches once, several at a time, and before it is taken; the days begin anew after the last one. Would catch
+    /// what costs time and changes no result: packets that do not approach, in their order, or do again and again.
     #[test]
-    fn each_packet_is_read_ahead_once() {
+    fn each_packet_approaches_once() {
         let mut random = Seed::new(2).stream("waited");
-        let (mut waited, mut read, mut taken) = (WaitedPackets::default(), Vec::new(), Vec::new());
+        let (mut waited, mut near, mut taken) = (WaitedPackets::default(), Vec::new(), Vec::new());
         for round in 0..3_u64 {
             // The calendar has 262 microseconds, and each round is 100.
             for seq in 0..100 {
@@ -443,12 +443,12 @@ mod tests {
                 waited.push(&packet(1_000_000 + 100_000 * round + within, 1, 100 * round as u32 + seq));
             }
             while waited.len() > 0 {
-                waited.read_next(8, &mut |packet| read.push(packet.seq));
+                waited.approach(&mut |packet| near.push(packet.seq));
                 taken.extend(waited.take_first().map(|packet| packet.seq));
-                assert!(read.len() >= taken.len() && read.len() < taken.len() + 8);
+                assert!(near.len() >= taken.len() && near.len() < taken.len() + FAR);
             }
-            assert_eq!(read, taken);
-            waited.read_next(8, &mut |_| panic!("there is none"));
+            assert_eq!(near, taken);
+            waited.approach(&mut |_| panic!("there is none"));
         }
     }
 

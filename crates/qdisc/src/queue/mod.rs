@@ -6,7 +6,6 @@ pub(crate) mod flow_buffer;
 pub(crate) mod flow_queues;
 pub(crate) mod longest;
 pub(crate) mod new_old_lists;
-pub(crate) mod prefetch;
 pub(crate) mod queue_numbers;
 pub(crate) mod ring;
 pub(crate) mod room;

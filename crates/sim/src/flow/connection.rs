@@ -141,15 +141,11 @@ impl Connection {
         &self.peers.sender
     }
 
-    /// Reads each cache line of the sender, or of the receiver; see [`Prefetcher`](crate::prefetch::Prefetcher).
-    pub(crate) fn prefetch(&self, sender: bool) -> u64 {
-        let nanos = |time: Option<Time>| time.map_or(0, Time::as_nanos);
+    pub(crate) fn prefetch_scoreboard(&self, sender: bool) {
         if sender {
-            let sender = &self.peers.sender;
-            let parts = sender.timeouts() ^ u64::from(sender.acknowledged()) ^ sender.cwnd().to_bits();
-            parts ^ sender.rto().as_nanos() ^ nanos(sender.deadline()) ^ u64::from(self.peers.first)
+            self.peers.sender.prefetch_scoreboard();
         } else {
-            u64::from(self.peers.receiver.next()) ^ nanos(self.peers.receiver.deadline()) ^ u64::from(self.ack_bytes)
+            self.peers.receiver.prefetch_early();
         }
     }
 

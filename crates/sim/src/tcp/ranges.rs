@@ -1,5 +1,7 @@
 //! A sorted set of ranges of segments: those that have arrived out of order, or that SACK blocks have acknowledged.
 
+use fairlane_qdisc::prefetch::prefetch;
+
 /// Disjoint ranges `[start, end)` that do not touch, in rising order. The set is empty until a segment is lost, so a flow
 /// without losses never allocates.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +17,11 @@ pub(super) struct Inserted {
 }
 
 impl Ranges {
+    /// [Asks for](crate::prefetch) the first ranges.
+    pub(super) fn prefetch(&self) {
+        prefetch(self.0.first());
+    }
+
     /// Adds `[start, end)`, which is not empty, merged with the ranges that it overlaps or touches. Calls `each` for each range within it that was not
     /// in the set, in rising order.
     pub(super) fn insert(&mut self, start: u32, end: u32, mut each: impl FnMut(u32, u32)) -> Inserted {

@@ -78,6 +78,11 @@ pub struct Received {
 }
 
 impl TcpReceiver {
+    /// [Asks for](crate::prefetch) the segments that have arrived early.
+    pub(crate) fn prefetch_early(&self) {
+        self.early.prefetch();
+    }
+
     /// Returns a receiver that has received nothing.
     #[must_use]
     pub fn new(tcp: &Tcp) -> Self {

@@ -48,6 +48,13 @@ pub(super) enum Advance {
 }
 
 impl Recovery {
+    /// Asks for the scoreboard of SACK, which is nearer to the flow than that of RACK.
+    pub(super) fn prefetch_scoreboard(&self) {
+        if let Self::Sack(sack) = self {
+            sack.prefetch_scoreboard();
+        }
+    }
+
     /// Returns the state before the first segment.
     pub(super) fn new(recovery: LossRecovery) -> Self {
         match recovery {

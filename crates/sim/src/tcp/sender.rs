@@ -71,6 +71,11 @@ impl Timing {
 }
 
 impl TcpSender {
+    /// [Asks for](crate::prefetch) the scoreboard.
+    pub(crate) fn prefetch_scoreboard(&self) {
+        self.recovery.prefetch_scoreboard();
+    }
+
     /// Returns a sender that has sent nothing. A window of 0 counts as 1. `clock_offset` is the offset of the sender's
     /// clock from simulated time: it determines the times of the clock's ticks and the phase in which BBR begins to
     /// probe.

@@ -2,7 +2,7 @@
 
 use super::Fifo;
 use crate::Packet;
-use crate::queue::prefetch::{PREFETCHES, prefetch};
+use crate::prefetch::{is_available, prefetch};
 use crate::seed::{AHEAD, Stream};
 
 /// The bytes of all slots from which on the memory of draws is asked for ahead. What is smaller is in a cache that answers sooner than the
@@ -17,7 +17,7 @@ impl<P: Packet> Fifo<P> {
     /// Tells whether [`foresee`](Self::foresee) gains anything.
     #[inline(always)]
     pub(crate) fn is_large(&self) -> bool {
-        PREFETCHES && self.slots.len() >= LARGE / size_of::<Option<P>>()
+        is_available() && self.slots.len() >= LARGE / size_of::<Option<P>>()
     }
 
     /// Asks for the memory of the draw that is the [`AHEAD`]th from now on. The numbers of a stream are known ahead; the queue of then is not,
@@ -26,9 +26,9 @@ impl<P: Packet> Fifo<P> {
     pub(crate) fn foresee(&self, stream: &Stream) {
         let place =
             self.head.wrapping_add(stream.throw_ahead(self.span() as u32).number() as usize).wrapping_add(DRIFT);
-        prefetch(&self.hints, self.hint_at(place));
-        prefetch(&self.slots, self.slot_at(place));
-        prefetch(&self.slots, self.slot_at(place.wrapping_add(2)));
+        prefetch(self.hints.get(self.hint_at(place)));
+        prefetch(self.slots.get(self.slot_at(place)));
+        prefetch(self.slots.get(self.slot_at(place.wrapping_add(2))));
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
         for flow in 0..150_000 {
             fifo.push(SimplePacket::new(flow % 40, 1));
         }
-        assert_eq!(fifo.is_large(), PREFETCHES);
+        assert_eq!(fifo.is_large(), is_available());
         let mut other = stream.clone();
         for flow in 0..100_000 {
             let flow = FlowKey::new(flow % 40);

@@ -29,6 +29,11 @@ pub(in super::super) struct Sack {
 }
 
 impl Sack {
+    /// Asks for the scoreboard.
+    pub(super) fn prefetch_scoreboard(&self) {
+        self.arrived.prefetch();
+    }
+
     #[inline(never)]
     pub(super) fn note(&mut self, state: &mut SenderState, blocks: SackBlocks, acked: u32) -> bool {
         if state.recovering {
