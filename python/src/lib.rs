@@ -25,6 +25,10 @@ use fairlane_runner::MOST_THREADS;
 use fairlane_scenario::MOST_POINTS;
 use pyo3::prelude::*;
 
+/// Large runs read memory all over.
+#[global_allocator]
+static MEMORY: fairlane_alloc::HugePages = fairlane_alloc::HugePages;
+
 /// Private: import `fairlane` instead.
 #[pymodule]
 mod _core {

@@ -17,6 +17,10 @@ use fairlane_qdisc::Kind;
 #[cfg(feature = "scenarios")]
 use fairlane_sim::{Control, run};
 
+/// That of the program.
+#[global_allocator]
+static MEMORY: fairlane_alloc::HugePages = fairlane_alloc::HugePages;
+
 /// Arrivals that are timed at once: so few that another process seldom interrupts them.
 const BURST: u32 = 8000;
 

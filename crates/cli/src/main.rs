@@ -42,6 +42,10 @@ use fairlane_console::Failure;
 
 use crate::args::{Cli, Verb};
 
+/// Large runs read memory all over.
+#[global_allocator]
+static MEMORY: fairlane_alloc::HugePages = fairlane_alloc::HugePages;
+
 /// The exit code when a claim or a comparison failed.
 const FELL_SHORT: u8 = 1;
 /// The exit code when the input is wrong or the machine cannot do it.
