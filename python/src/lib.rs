@@ -25,7 +25,7 @@ use fairlane_runner::MOST_THREADS;
 use fairlane_scenario::MOST_POINTS;
 use pyo3::prelude::*;
 
-/// Large runs read memory all over.
+/// Asks for huge pages: large runs read memory all over.
 #[global_allocator]
 static MEMORY: fairlane_alloc::HugePages = fairlane_alloc::HugePages;
 

@@ -5,11 +5,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 
 /// The [allocator of the system](System), with huge pages for large allocations.
 ///
-/// It allocates nothing itself, and changes no more than the time that it takes to read the memory.
+/// It allocates nothing itself. What changes is the time that it takes to read the memory, and that memory comes in larger pieces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HugePages;
 
-/// The bytes of an allocation that is large: it holds a huge page wherever it begins.
+/// The bytes of an allocation that is large. On x86-64 it holds a huge page wherever it begins.
 const LARGE: usize = 4 << 20;
 
 /// The bytes of the largest page that is not huge. The kernel takes advice about whole pages only.

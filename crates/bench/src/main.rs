@@ -17,7 +17,7 @@ use fairlane_qdisc::Kind;
 #[cfg(feature = "scenarios")]
 use fairlane_sim::{Control, run};
 
-/// That of the program.
+/// Allocates as the program does, so that the figures are its own.
 #[global_allocator]
 static MEMORY: fairlane_alloc::HugePages = fairlane_alloc::HugePages;
 

@@ -42,7 +42,7 @@ use fairlane_console::Failure;
 
 use crate::args::{Cli, Verb};
 
-/// Large runs read memory all over.
+/// Asks for huge pages: large runs read memory all over.
 #[global_allocator]
 static MEMORY: fairlane_alloc::HugePages = fairlane_alloc::HugePages;
 

@@ -22,7 +22,7 @@ const LINE: usize = 64;
 /// let (order, items) = ([2, 0, 1], [10, 20, 30]);
 /// let mut sum = 0;
 /// for (place, index) in order.iter().enumerate() {
-///     // What comes second next is loaded meanwhile.
+///     // Load the item after the next one meanwhile.
 ///     prefetch(order.get(place + 2).and_then(|next| items.get(*next)));
 ///     sum += items[*index];
 /// }
@@ -37,7 +37,7 @@ pub fn prefetch<T>(item: Option<&T>) {
         ask(first.wrapping_add(offset));
         offset += LINE;
     }
-    // It need not begin with a line, so it may end on one more.
+    // An item that begins within a line may end on one line more.
     if align_of::<T>() < LINE.min(size_of::<T>()) {
         ask(first.wrapping_add(size_of::<T>() - 1));
     }

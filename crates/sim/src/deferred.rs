@@ -35,7 +35,7 @@ struct Sending {
     delay: Duration,
 }
 
-/// The packets that are kept until what they need has been loaded.
+/// The number of packets that are kept, so that what they need is loaded meanwhile.
 const TOGETHER: usize = 32;
 
 impl<O: Observer> Network<O> {
@@ -110,7 +110,7 @@ impl<O: Observer> Network<O> {
                     if self.prefetches() {
                         inlet
                             .waiting(coming)
-                            .approach(&mut |packet| self.prefetch_counts(packet.flow, meter.as_deref()));
+                            .announce(&mut |packet| self.prefetch_counts(packet.flow, meter.as_deref()));
                     }
                     let Some(packet) = inlet.packet(coming).copied() else { break };
                     coming = inlet.pass(coming);
@@ -172,7 +172,7 @@ impl<O: Observer> Network<O> {
     }
 
     /// Moves on a packet that the link begins to send at `begun` and that reaches the far end at `arrival`, or asks for what it needs and keeps it
-    /// until that has been loaded.
+    /// meanwhile.
     #[inline(always)]
     fn depart(
         &mut self,
@@ -209,7 +209,7 @@ impl<O: Observer> Network<O> {
         self.travel(arrival, packet, Some(hosts));
     }
 
-    /// Does so for all that have not been moved on.
+    /// Counts all departures that were kept, and moves their packets on.
     #[inline(never)]
     fn depart_together(&mut self, mut meter: Option<&mut Meter>, hosts: &mut Hosts) {
         let mut departures = mem::take(&mut self.departures);

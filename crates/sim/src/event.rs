@@ -33,8 +33,8 @@ pub(crate) struct EventQueue {
     distant: BinaryHeap<Reverse<u128>>,
     /// See [`EventQueue::bound`].
     bound: u128,
-    /// The slot before which what all events need has been [asked for](crate::prefetch).
-    asked: u64,
+    /// The slot before which all events have been announced.
+    announced: u64,
 }
 
 /// The end of a chain.
@@ -199,7 +199,7 @@ impl EventQueue {
             coarse: CoarseWheel::new(),
             distant: BinaryHeap::new(),
             bound: NEVER,
-            asked: 0,
+            announced: 0,
         }
     }
 
@@ -246,8 +246,8 @@ impl EventQueue {
 
     /// Calls `each` with the events of the next slots of this rotation, about `count` of them; with none while such events are
     /// still to come.
-    pub(crate) fn approach(&mut self, count: usize, each: &mut dyn FnMut(Target)) {
-        if self.current + 1 < self.asked {
+    pub(crate) fn announce(&mut self, count: usize, each: &mut dyn FnMut(Target)) {
+        if self.current + 1 < self.announced {
             return;
         }
         let (mut left, mut position) = (count, self.current % SLOTS + 1);
@@ -262,7 +262,7 @@ impl EventQueue {
             }
             position = next + 1;
         }
-        self.asked = self.current / SLOTS * SLOTS + position;
+        self.announced = self.current / SLOTS * SLOTS + position;
     }
 
     /// Inserts an event into those of the current slot, which are few.
@@ -409,10 +409,10 @@ mod tests {
         assert_eq!(rest, [Target::Source(1), Target::Source(2)]);
     }
 
-    /// Of the events of a rotation each is read once before its slot comes, about eight at a time. Would catch what costs time and changes no
-    /// result: events that are not read ahead, or again and again.
+    /// Of the events of a rotation each is announced once before its slot comes, about eight at a time. Would catch what costs time and changes no
+    /// result: events that are not announced, or again and again.
     #[test]
-    fn each_event_is_read_ahead_once() {
+    fn each_event_is_announced_once() {
         let mut random = Seed::new(3).stream("events");
         let mut queue = EventQueue::new(1e6);
         let in_rotation = (SLOTS << queue.shift) as u32;
@@ -423,15 +423,15 @@ mod tests {
                 Target::Source(flow),
             );
         }
-        let (mut read, mut popped) = (Vec::new(), 0);
+        let (mut announced, mut popped) = (Vec::new(), 0);
         loop {
-            queue.approach(8, &mut |target| read.push(target));
+            queue.announce(8, &mut |target| announced.push(target));
             let Some(target) = queue.pop() else { break };
-            assert!(target == Target::Source(0) || read.contains(&target), "{target:?}");
+            assert!(target == Target::Source(0) || announced.contains(&target), "{target:?}");
             popped += 1;
-            // A slot is read as a whole.
-            assert!(read.len() < popped + 8 + 8, "{}", read.len());
+            // A slot is announced as a whole.
+            assert!(announced.len() < popped + 8 + 8, "{}", announced.len());
         }
-        assert_eq!((popped, read.len()), (200, 199));
+        assert_eq!((popped, announced.len()), (200, 199));
     }
 }

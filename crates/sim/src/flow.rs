@@ -28,8 +28,8 @@ use connection::Connection;
 use datagrams::Datagrams;
 use tfrc::RateControlled;
 
-/// A flow with both end points. Scenarios may have a million flows, so a test limits its size. It begins with a cache line, so that it is on no more
-/// of them than it needs.
+/// A flow with both end points. Scenarios may have a million flows, so a test limits its size. It is aligned to cache lines, so that it lies on as
+/// few of them as possible.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Flow {

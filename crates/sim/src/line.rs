@@ -23,13 +23,13 @@ pub(crate) struct DelayLine {
     first: Time,
     /// The time of the packet that was last, even if there is none any more.
     last: Time,
-    /// The position before which what all packets need has been [asked for](crate::prefetch).
-    asked: usize,
+    /// The position before which all packets have been [announced](Waiting).
+    announced: usize,
 }
 
 impl Default for DelayLine {
     fn default() -> Self {
-        Self { slots: Vec::new(), head: 0, tail: 0, first: Time::MAX, last: Time::ZERO, asked: 0 }
+        Self { slots: Vec::new(), head: 0, tail: 0, first: Time::MAX, last: Time::ZERO, announced: 0 }
     }
 }
 
@@ -115,7 +115,7 @@ impl DelayLine {
             self.last = packet.at;
         }
         self.tail = self.tail.wrapping_add(1);
-        self.asked = self.asked.min(position);
+        self.announced = self.announced.min(position);
         if position != self.head {
             return Pushed::Behind;
         }
@@ -129,7 +129,7 @@ impl DelayLine {
         let mut slots: Vec<Packet> = Vec::with_capacity(size);
         slots.extend((0..len).map(|place| self.at(place)));
         slots.resize(size, *any);
-        (self.slots, self.head, self.tail, self.asked) = (slots, 0, len, self.asked.saturating_sub(self.head));
+        (self.slots, self.head, self.tail, self.announced) = (slots, 0, len, self.announced.saturating_sub(self.head));
     }
 
     /// Removes the first packet, of which there is one, and returns that behind it.
@@ -180,10 +180,10 @@ impl DelayLine {
 }
 
 impl Waiting for DelayLine {
-    fn approach(&mut self, each: &mut dyn FnMut(&Packet)) {
-        let (from, to) = (self.asked.max(self.head), self.tail.min(self.head + FAR));
+    fn announce(&mut self, each: &mut dyn FnMut(&Packet)) {
+        let (from, to) = (self.announced.max(self.head), self.tail.min(self.head.wrapping_add(FAR)));
         (from..to).for_each(|position| each(&self.slots[self.slot(position)]));
-        self.asked = self.asked.max(to);
+        self.announced = self.announced.max(to);
     }
 
     fn near(&self) -> Option<&Packet> {
@@ -241,7 +241,7 @@ mod tests {
                 assert_eq!(line.remove_first(), list.first());
             }
             assert_eq!(line.len(), list.len());
-            assert_eq!(line.front(), list.first());
+            assert_eq!((line.front(), line.near()), (list.first(), list.get(NEAR)));
             assert_eq!(line.first_at(), list.first().map_or(Time::MAX, |packet| packet.at));
         }
         assert!(refused > 0, "no packet came too early");
@@ -250,7 +250,7 @@ mod tests {
     /// Packets that come a little before others are announced, too. Would catch what costs time and changes no result: a packet
     /// that is put before others that have been announced, and never is.
     #[test]
-    fn each_packet_approaches_before_it_is_taken() {
+    fn each_packet_is_announced_before_it_is_taken() {
         let mut random = Seed::new(3).stream("line");
         let (mut line, mut announced) = (DelayLine::default(), Vec::new());
         for seq in 0..5_000 {
@@ -258,7 +258,7 @@ mod tests {
             let pushed = line.push(&packet, packet.at, 0);
             assert_ne!(pushed, Pushed::Refused);
             if seq >= 10 {
-                line.approach(&mut |packet| announced.push(packet.seq));
+                line.announce(&mut |packet| announced.push(packet.seq));
                 let first = line.front().map(|packet| packet.seq);
                 assert!(first.is_some_and(|first| announced.contains(&first)), "{first:?}");
                 line.remove_first();

@@ -76,7 +76,7 @@ pub(crate) struct Meter {
     average: (f64, u64),
     delays: DelayCounts,
     edges: Edges,
-    /// The index of the reason of the last drop, which mostly is that of the next one.
+    /// The index of the last drop's reason; the next drop mostly has the same.
     dropped_last: usize,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Network<O> {
     pub(crate) observer: O,
     /// The way to the other parts of a divided run.
     pub(crate) border: Option<Box<Border>>,
-    /// The packets that a link has begun to send and that are kept until [what they need](crate::prefetch) has been loaded.
+    /// The packets that a link has begun to send and that are kept while [what they need](crate::prefetch) is loaded.
     pub(crate) departures: Vec<Departure>,
 }
 

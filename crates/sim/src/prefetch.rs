@@ -22,10 +22,11 @@ use crate::topology::Topology;
 /// The number of flows from which prefetching pays: fewer fit the caches.
 const MIN_FLOWS: usize = 20_000;
 
-/// How many packets before its turn what a packet needs is asked for, as far as its address is known then. All of it must fit the smallest cache.
+/// How many packets ahead it asks for what a packet needs, if the address is known by then. What so many packets need must fit the smallest
+/// cache.
 pub(crate) const FAR: usize = 24;
 
-/// How many packets before its turn what the flow of a packet points to is asked for.
+/// How many packets ahead it asks for what the flow of a packet points to. By then the flow itself is loaded.
 pub(crate) const NEAR: usize = 8;
 
 /// The events whose flows are asked for at once.
@@ -33,10 +34,10 @@ const EVENTS: usize = 32;
 
 /// Packets that wait for their arrival.
 pub(crate) trait Waiting {
-    /// Calls `each` with those of the next [`FAR`] packets with which it was not called before.
-    fn approach(&mut self, each: &mut dyn FnMut(&Packet));
+    /// Calls `each` with those of the next [`FAR`] packets that it has not had yet.
+    fn announce(&mut self, each: &mut dyn FnMut(&Packet));
 
-    /// Returns the packet before which [`NEAR`] others arrive.
+    /// Returns the packet that arrives after [`NEAR`] others; `None` if there is none, or if it has not been announced.
     fn near(&self) -> Option<&Packet>;
 }
 
@@ -54,7 +55,7 @@ impl<O: Observer> Network<O> {
         is_available() && self.topology.flows >= MIN_FLOWS
     }
 
-    /// Returns what prefetches, if that pays, and the packets and events that it is to go through.
+    /// Returns the prefetcher, and the schedule whose packets and events it looks at; `None` if prefetching does not pay.
     #[inline(always)]
     pub(crate) const fn prefetcher<'n>(&'n mut self, hosts: &'n Hosts) -> Option<(Prefetcher<'n>, &'n mut Schedule)> {
         if !self.prefetches() {
@@ -69,13 +70,13 @@ impl Prefetcher<'_> {
     /// Asks for what the packets need that arrive soon.
     #[inline(never)]
     pub(crate) fn advance(&self, waiting: &mut dyn Waiting) {
-        waiting.approach(&mut |packet| self.arrives(packet));
+        waiting.announce(&mut |packet| self.arrives(packet));
         if let Some(packet) = waiting.near() {
             self.is_near(packet);
         }
     }
 
-    /// Does so where packets are in one list, and the one at `place` arrives now.
+    /// Asks for what those of these packets need that arrive soon after the one at `place`.
     pub(crate) fn advance_within(&self, packets: &[Packet], place: usize) {
         if let Some(packet) = packets.get(place + FAR) {
             self.arrives(packet);
@@ -104,8 +105,7 @@ impl Prefetcher<'_> {
         }
     }
 
-    /// Asks for what a packet needs that has crossed the link of its route: the link of a host behind it, and the flow, if that is
-    /// [ahead](crate::hosts).
+    /// Asks for the link of a host behind the link that a packet crosses, and for the flow if its host takes packets [ahead](crate::hosts).
     #[inline(always)]
     pub(crate) fn leaves(&self, packet: &Packet) {
         let step = &self.topology.table[packet.route as usize + 1];
@@ -132,7 +132,7 @@ impl Prefetcher<'_> {
         prefetch(link.and_then(|link| self.topology.links.get(link as usize)));
     }
 
-    /// Asks for what the flow points to of a packet that [`arrives`](Self::arrives) soon, if it comes to its host then. Now the flow has been loaded.
+    /// If a packet that arrives soon reaches its host then, asks for what its flow points to. By now the flow has been loaded.
     #[inline(always)]
     fn is_near(&self, packet: &Packet) {
         match self.topology.table[packet.route as usize].link(packet.flow) {
@@ -142,7 +142,7 @@ impl Prefetcher<'_> {
         }
     }
 
-    /// Does so for a packet that [`leaves`](Self::leaves) soon.
+    /// If a packet that leaves its link soon reaches its host then, asks for what its flow points to.
     #[inline(always)]
     pub(crate) fn leaves_soon(&self, packet: &Packet) {
         if self.topology.table[packet.route as usize + 1].is_ahead() {
@@ -160,7 +160,7 @@ impl Prefetcher<'_> {
     /// Asks for the flows of the next events, once those of the last ones have happened.
     #[inline(never)]
     pub(crate) fn advance_events(&self, events: &mut EventQueue) {
-        events.approach(EVENTS, &mut |target| match target {
+        events.announce(EVENTS, &mut |target| match target {
             Target::Source(flow) | Target::SenderTimer(flow) => self.acts(flow, true),
             Target::ReceiverTimer(flow) => self.acts(flow, false),
             _ => {}

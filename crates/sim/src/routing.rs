@@ -26,9 +26,9 @@ pub(crate) struct Routing {
     last: Option<[Option<[bool; 2]>; 2]>,
 }
 
-/// The bytes that a link may send until it is looked at: 32,768 packets of 1500 bytes. What has arrived there until then takes memory. A link of
-/// 100 Gbit/s is looked at each 4 ms.
-const MOST_WAITING: u64 = 32_768 * 1_500;
+/// The most bytes that a link sends between two looks at it, 32,768 packets of 1500 bytes: what arrives meanwhile is kept in memory. A link that has
+/// 100 Gbit/s from the start is looked at every 4 ms.
+const MOST_BETWEEN_LOOKS: u64 = 32_768 * 1_500;
 
 impl Routing {
     /// Begins another group of flows.
@@ -206,7 +206,7 @@ impl Topology {
         let medium = &self.media[state.medium as usize];
         let rate = medium.transmission.rate().bits_per_second().max(1);
         let time_of = |bytes: u64| Duration::from_nanos(bytes.saturating_mul(8_000_000_000) / rate);
-        let most = time_of(MOST_WAITING).max(Duration::from_nanos(1));
+        let most = time_of(MOST_BETWEEN_LOOKS).max(Duration::from_nanos(1));
         // Without a delay nothing would be left of it at a higher rate.
         (regular && medium.delay > Duration::ZERO).then(|| (medium.delay + time_of(smallest)).min(most))
     }

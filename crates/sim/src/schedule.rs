@@ -334,7 +334,7 @@ impl Schedule {
         self.tournament.set(LINKS + link as usize, if wake < Time::MAX { start_key(wake) } else { NEVER });
     }
 
-    /// Notes that from now on what happens at `link` may have an effect elsewhere after `lookahead`.
+    /// Shortens the lookahead of `link` to `lookahead`, if it is longer.
     pub(crate) fn shorten(&mut self, link: u32, lookahead: Duration) {
         if let Some(Some(inlet)) = self.inlets.get_mut(link as usize) {
             inlet.lookahead = inlet.lookahead.min(lookahead);

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fairlane_qdisc::{Duration, Seed, Stream, Time};
+use fairlane_qdisc::{Duration, Rate, Seed, Stream, Time};
 use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::{Control, Observer, PacketEvent, Simulation, run};
 
@@ -117,6 +117,15 @@ fn every_discipline_gives_the_same_result() {
     }
 }
 
+/// Lets both runs go on to `now`, and compares what they show.
+fn step_both(observed: &mut Simulation<Idle>, unobserved: &mut Simulation, now: Time) {
+    observed.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
+    unobserved.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
+    let queues = [observed.queues().collect::<Vec<_>>(), unobserved.queues().collect()];
+    assert_eq!(queues[0], queues[1], "at {now:?}");
+    assert!(observed.flows().eq(unobserved.flows()), "at {now:?}");
+}
+
 /// Would catch state that is read between steps before all has happened that happens until then, and a link whose rate changes and whose
 /// packets are then looked at too late.
 #[test]
@@ -129,11 +138,7 @@ fn steps_show_the_same_state() {
     let mut now = Time::ZERO;
     for step in 0..500 {
         now += Duration::from_nanos(10_000_000 + step * 1_017);
-        observed.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
-        unobserved.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
-        let queues = [observed.queues().collect::<Vec<_>>(), unobserved.queues().collect()];
-        assert_eq!(queues[0], queues[1], "at {now:?}");
-        assert!(observed.flows().eq(unobserved.flows()), "at {now:?}");
+        step_both(&mut observed, &mut unobserved, now);
         if step % 100 == 99 {
             let rate = ["300kbit", "8mbit", "1mbit", "20mbit", "2mbit"][step as usize / 100];
             let changed = scenario(&path, &[lasting.as_slice(), &[("bottleneck.rate", rate)]].concat());
@@ -182,14 +187,61 @@ fn many_flows_show_the_same_state() {
     let mut unobserved = Simulation::new(&scenario, 0).unwrap_or_else(|error| panic!("{error}"));
     for step in 1..=12 {
         let now = Time::ZERO + Duration::from_nanos(step * 25_000_000 - step % 3 * 1_017);
-        observed.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
-        unobserved.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
-        let queues = [observed.queues().collect::<Vec<_>>(), unobserved.queues().collect()];
-        assert_eq!(queues[0], queues[1], "at {now:?}");
-        assert!(observed.flows().eq(unobserved.flows()), "at {now:?}");
+        step_both(&mut observed, &mut unobserved, now);
     }
     let sent: u64 = unobserved.flows().map(|flow| flow.sent).sum();
     assert!(sent > 100_000, "{sent}");
+    let [observed, unobserved] = both(&scenario);
+    assert!(observed == unobserved, "the results differ");
+}
+
+/// Two links in a row, of which the first one becomes 250 times as fast: what it sends takes less time than the second one was told that it would. Would
+/// catch a link that is still looked at as late as before.
+#[test]
+fn a_faster_link_is_looked_at_sooner() {
+    let scenario = |rate: &str| {
+        let flows = |name: &str, from: &str| {
+            format!(
+                r#"
+        [[flows]]
+        name = "{name}"
+        kind = "udp"
+        from = "{from}"
+        to = "c"
+        count = 3
+        packet = "1000b"
+        rate = "1mbit"
+        access = {{ rate = "100mbit", delay = "10us" }}
+    "#
+            )
+        };
+        let link = |from: &str, to: &str, rate: &str, queue: &str| {
+            format!("[[links]]\nfrom = '{from}'\nto = '{to}'\nrate = '{rate}'\ndelay = '10us'\nqueue = {{ {queue} }}\n")
+        };
+        let first = link("a", "b", rate, "kind = 'droptail', limit = '50p'");
+        let second = link("b", "c", "3mbit", "kind = 'red', limit = '30p'");
+        parsed(&["duration = '2s'\n".into(), first, second, flows("long", "a"), flows("short", "b")].concat())
+    };
+    let mut observed = Simulation::observed(&scenario("200kbit"), 0, Idle).unwrap_or_else(|error| panic!("{error}"));
+    let mut unobserved = Simulation::new(&scenario("200kbit"), 0).unwrap_or_else(|error| panic!("{error}"));
+    for step in 1..40 {
+        let now = Time::ZERO + Duration::from_nanos(step * 50_000_000);
+        step_both(&mut observed, &mut unobserved, now);
+        if step == 10 {
+            observed.change(&scenario("50mbit")).unwrap_or_else(|error| panic!("{error}"));
+            unobserved.change(&scenario("50mbit")).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
+/// A link of a rate that no file may have, at which a packet takes no time. Would catch a link that is looked at again and again at the same time.
+#[test]
+fn the_fastest_link_is_looked_at() {
+    let mut scenario = dumbbell("droptail", "10mbit", "1gbit");
+    scenario.duration = Duration::from_millis(700);
+    for side in scenario.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.reverse]) {
+        side.rate = Rate::from_bits_per_second(u64::MAX);
+    }
     let [observed, unobserved] = both(&scenario);
     assert!(observed == unobserved, "the results differ");
 }

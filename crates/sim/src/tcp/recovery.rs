@@ -48,7 +48,7 @@ pub(super) enum Advance {
 }
 
 impl Recovery {
-    /// Asks for the scoreboard of SACK, which is nearer to the flow than that of RACK.
+    /// Asks for the scoreboard of SACK; that of RACK is one pointer further away.
     pub(super) fn prefetch_scoreboard(&self) {
         if let Self::Sack(sack) = self {
             sack.prefetch_scoreboard();
