@@ -60,16 +60,13 @@ fn advised(memory: *mut u8, size: usize) -> *mut u8 {
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "some kinds of advice change memory")]
 fn advise(memory: *mut u8, size: usize) {
+    use std::ptr::NonNull;
+
     use nix::sys::mman::{MmapAdvise, madvise};
 
     let before = memory.align_offset(PAGE);
-    let (Some(start), Some(size)) = (std::ptr::NonNull::new(memory.wrapping_add(before)), size.checked_sub(before))
-    else {
-        return;
-    };
-    if memory.is_null() {
-        return;
-    }
+    let start = NonNull::new(memory).and_then(|memory| NonNull::new(memory.as_ptr().wrapping_add(before)));
+    let (Some(start), Some(size)) = (start, size.checked_sub(before)) else { return };
     // SAFETY: this kind of advice changes neither memory nor what is mapped, whatever the address (madvise(2), `MADV_HUGEPAGE`).
     let _ = unsafe { madvise(start.cast(), size, MmapAdvise::MADV_HUGEPAGE) };
 }

@@ -25,13 +25,21 @@ fn is_advised(address: *const u8) -> bool {
     panic!("there is no memory at {address:?}");
 }
 
+/// Returns the memory of the process in megabytes (proc_pid_status(5): `VmRSS`).
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("the kernel shows the state of a process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it shows the memory");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("it is a number") / 1024
+}
+
 /// Returns the address in the middle, as the kernel takes advice about whole pages.
 fn middle<T>(items: &[T]) -> *const u8 {
     std::ptr::from_ref(&items[items.len() / 2]).cast()
 }
 
 /// In one test, since the allocator of the system gives memory that has been freed, with its flags, to whoever asks next. Would catch advice that is
-/// not given, or for small allocations, which would take a page of 2 MB each, and contents that are lost when an allocation becomes large, or small.
+/// not given, or for small allocations, which would take a page of 2 MB each, contents that are lost when an allocation becomes large, or small, and
+/// memory that is never freed.
 #[test]
 fn large_allocations_have_huge_pages() {
     // It is allocated by itself, but is not large.
@@ -53,4 +61,9 @@ fn large_allocations_have_huge_pages() {
     drop(zeroed);
     let again = black_box(vec![0_u8; 8 << 20]);
     assert!(again.iter().all(|item| *item == 0));
+    let before = resident();
+    for _ in 0..50 {
+        black_box(vec![1_u8; 8 << 20]);
+    }
+    assert!(resident() < before + 100, "{} MB, and {before} before", resident());
 }
