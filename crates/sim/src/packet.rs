@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use fairlane_qdisc::{Bytes, FlowKey, Sack, TcpHeader, Time};
 
-use crate::arrival::FirstArrival;
+use crate::schedule::arrival::FirstArrival;
 
 /// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

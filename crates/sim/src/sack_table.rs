@@ -43,7 +43,7 @@ impl SackTable {
         self.options.len() as u32 - 1
     }
 
-    /// [Asks for](crate::prefetch) the options at `index`, if there are any.
+    /// [Asks for](crate::network::prefetch) the options at `index`, if there are any.
     pub(crate) fn prefetch(&self, index: u32) {
         prefetch(self.options.get(index as usize));
     }

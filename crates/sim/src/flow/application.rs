@@ -10,10 +10,10 @@ use super::rpc::Rpc;
 use super::transfers::Transfers;
 use super::video::Video;
 use super::web::{NextObject, WebConnection};
+use crate::measure::observer::Observer;
 use crate::network::Network;
-use crate::observer::Observer;
 use crate::packet::Packet;
-use crate::target::Target;
+use crate::schedule::event_key::Target;
 
 /// The source of the sender's data.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use fairlane_qdisc::Time;
 use fairlane_scenario::{FlowGroup, Phase};
 
+use crate::network::route::Routes;
 use crate::packet::{Flags, NO_SACK, Packet, packet_bytes};
-use crate::route::Routes;
 
 /// The counts at a flow's end points since time zero.
 #[derive(Clone, Copy, Debug, Default)]

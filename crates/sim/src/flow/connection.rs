@@ -7,13 +7,13 @@ use fairlane_traffic::part;
 
 use super::application::Application;
 use super::common::Common;
+use crate::measure::observer::Observer;
 use crate::network::Network;
-use crate::observer::Observer;
 use crate::packet::{Flags, NO_SACK, Packet, packet_bytes};
 use crate::sack_table::AckOptions;
-use crate::target::Target;
+use crate::schedule::event_key::Target;
+use crate::schedule::timer::{Timer, is_due};
 use crate::tcp::{Ack, Opening, Received, SackBlocks, Segment, SegmentSink, TcpReceiver, TcpSender};
-use crate::timer::{Timer, is_due};
 
 /// A sender, its receiver and the application.
 ///
@@ -213,7 +213,7 @@ impl Connection {
         due
     }
 
-    /// Fires the timers of the sender that are due before `now`, if that is [ahead](crate::hosts). Their events will find nothing that is due. A
+    /// Fires the timers of the sender that are due before `now`, if that is [ahead](crate::flow::hosts). Their events will find nothing that is due. A
     /// sender that paces is never ahead.
     #[inline(always)]
     fn fire_sender_before<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {

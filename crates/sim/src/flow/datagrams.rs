@@ -5,10 +5,10 @@ use fairlane_scenario::Udp;
 use fairlane_traffic as traffic;
 
 use super::common::Common;
+use crate::measure::observer::Observer;
 use crate::network::Network;
-use crate::observer::Observer;
 use crate::packet::{Flags, Packet};
-use crate::target::Target;
+use crate::schedule::event_key::Target;
 
 /// A source and the sequence numbers of its packets.
 #[derive(Debug)]

@@ -7,12 +7,12 @@ use fairlane_scenario::Tfrc;
 use fairlane_traffic::OnOffPeriods;
 
 use super::common::Common;
+use crate::measure::observer::Observer;
 use crate::network::Network;
-use crate::observer::Observer;
 use crate::packet::{Flags, NO_SACK, Packet};
-use crate::target::Target;
+use crate::schedule::event_key::Target;
+use crate::schedule::timer::{Timer, is_due};
 use crate::tfrc::{Arrival, Feedback, TfrcReceiver, TfrcSender};
-use crate::timer::{Timer, is_due};
 
 /// The size of a report.
 const REPORT_BYTES: u32 = 40;

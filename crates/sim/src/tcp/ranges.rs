@@ -17,7 +17,7 @@ pub(super) struct Inserted {
 }
 
 impl Ranges {
-    /// [Asks for](crate::prefetch) the first ranges.
+    /// [Asks for](crate::network::prefetch) the first ranges.
     pub(super) fn prefetch(&self) {
         prefetch(self.0.first());
     }

@@ -78,7 +78,7 @@ pub struct Received {
 }
 
 impl TcpReceiver {
-    /// [Asks for](crate::prefetch) the segments that have arrived early.
+    /// [Asks for](crate::network::prefetch) the segments that have arrived early.
     pub(crate) fn prefetch_early(&self) {
         self.early.prefetch();
     }

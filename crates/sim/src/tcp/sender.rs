@@ -71,7 +71,7 @@ impl Timing {
 }
 
 impl TcpSender {
-    /// [Asks for](crate::prefetch) the scoreboard.
+    /// [Asks for](crate::network::prefetch) the scoreboard.
     pub(crate) fn prefetch_scoreboard(&self) {
         self.recovery.prefetch_scoreboard();
     }

@@ -1,0 +1,284 @@
+//! Loss, jitter and rate changes of a link.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use fairlane_qdisc::{Duration, Rate, Seed, Time};
+use fairlane_scenario::{LinkSide, RateSteps};
+use fairlane_traffic::{Jitter, LossChain};
+
+use crate::network::aggregation::Frames;
+use crate::network::opportunities::Opportunities;
+use crate::packet::Packet;
+
+/// Loss, jitter and a rate that varies. Links without any of these have no `Impairments`.
+#[derive(Debug)]
+pub(crate) struct Impairments {
+    loss: Option<LossChain>,
+    jitter: Option<Jitter>,
+    rates: Option<Rates>,
+    /// The moments of delivery; `None` on links that send at a rate.
+    opportunities: Option<Opportunities>,
+    /// The frames of several packets; `None` on links that send them one by one.
+    pub(crate) frames: Option<Frames>,
+    /// The packets in flight on a link that reorders them; `None` on other links.
+    reordering: Option<BinaryHeap<Reverse<InFlight>>>,
+    /// The number of these packets so far: of two that arrive at the same time the first one sent comes first.
+    sent: u64,
+}
+
+/// The transmission of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transmitted {
+    /// The end of the transmission.
+    pub(crate) sent: Time,
+    /// The arrival at the far end; `None` if the packet is lost.
+    pub(crate) arrival: Option<Time>,
+}
+
+impl Impairments {
+    /// Returns the impairments of `side`; `None`, without calling `seed`, if it has none.
+    pub(crate) fn new(side: &LinkSide, seed: impl FnOnce() -> Seed) -> Option<Self> {
+        let wire = &side.wire;
+        let constant = wire.rates.is_none() && wire.aggregation.is_none();
+        if wire.loss.is_none() && wire.jitter == Duration::ZERO && constant {
+            return None;
+        }
+        let seed = seed();
+        Some(Self {
+            loss: wire.loss.map(|model| LossChain::new(model, seed)),
+            jitter: (wire.jitter > Duration::ZERO).then(|| Jitter::new(wire.jitter, wire.reorder, seed)),
+            rates: wire.rates.as_ref().map(Rates::new),
+            opportunities: wire.rates.as_ref().and_then(Opportunities::new),
+            frames: wire.aggregation.map(Frames::new),
+            reordering: wire.reorder.then(BinaryHeap::new),
+            sent: 0,
+        })
+    }
+
+    /// Returns when the link may begin to send, if that is not now. `queued` is true if a packet waits.
+    pub(crate) fn hold(&mut self, now: Time, queued: bool) -> Option<Time> {
+        match &mut self.frames {
+            Some(frames) => frames.hold(now, queued),
+            None => self.opportunities.as_mut()?.hold(now, queued),
+        }
+    }
+
+    /// Sends a packet of `bytes` bytes at `now` over a link with `delay`. `transmission` returns the transmission time
+    /// at a constant rate.
+    pub(crate) fn transmit(
+        &mut self,
+        now: Time,
+        bytes: u32,
+        transmission: impl FnOnce() -> Duration,
+        delay: Duration,
+    ) -> Transmitted {
+        let sent = self.finish(now, bytes, transmission);
+        Transmitted { sent, arrival: self.arrival(sent, delay) }
+    }
+
+    /// Returns the end of the transmission of `bytes` bytes that begins at `now`.
+    pub(crate) fn finish(&mut self, now: Time, bytes: u32, transmission: impl FnOnce() -> Duration) -> Time {
+        match (&mut self.opportunities, &mut self.rates) {
+            (Some(opportunities), _) => opportunities.finish(now, bytes),
+            (None, Some(rates)) => rates.finish(now, bytes),
+            (None, None) => now + transmission(),
+        }
+    }
+
+    /// Returns the arrival of a packet that was `sent` at this time; `None` if it is lost.
+    pub(crate) fn arrival(&mut self, sent: Time, delay: Duration) -> Option<Time> {
+        let lost = self.loss.as_mut().is_some_and(LossChain::next_is_lost);
+        let arrival = match &mut self.jitter {
+            Some(jitter) => jitter.arrival(sent, delay),
+            None => sent + delay,
+        };
+        (!lost).then_some(arrival)
+    }
+
+    /// Returns true if packets may overtake each other.
+    pub(crate) const fn reorders(&self) -> bool {
+        self.reordering.is_some()
+    }
+
+    /// Returns true if packets need the link's delay and a transmission time of a constant rate: all that may happen is loss.
+    pub(crate) const fn only_lose(&self) -> bool {
+        self.jitter.is_none() && self.rates.is_none() && self.frames.is_none()
+    }
+
+    /// Adds `packet`, with its next hop at `route`, to the packets that may overtake each other.
+    pub(crate) fn keep(&mut self, packet: &Packet, arrival: Time, route: u32) {
+        if let Some(in_flight) = &mut self.reordering {
+            let packet = Packet { at: arrival, route, ..*packet };
+            in_flight.push(Reverse(InFlight { order: (arrival, self.sent), packet }));
+            self.sent += 1;
+        }
+    }
+
+    /// Removes and returns the packet that arrives next of those that may overtake each other.
+    pub(crate) fn take(&mut self) -> Option<Packet> {
+        self.reordering.as_mut()?.pop().map(|Reverse(in_flight)| in_flight.packet)
+    }
+
+    /// Returns the number of packets in flight that may overtake each other.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.reordering.as_ref().map_or(0, BinaryHeap::len)
+    }
+
+    /// Returns the rate at `now`; `None` if it is constant.
+    pub(crate) fn rate(&self, now: Time) -> Option<Rate> {
+        self.rates.as_ref().map(|rates| Rate::from_bits_per_second(rates.step(now.as_nanos()).0))
+    }
+
+    /// Returns the mean rate in bit/s from `from` to `to`; `None` if the rate is constant or no time has passed.
+    pub(crate) fn mean_rate(&self, from: Time, to: Time) -> Option<f64> {
+        let (rates, time) = (self.rates.as_ref()?, to.since(from).as_nanos());
+        (time > 0).then(|| (rates.capacity(to.as_nanos()) - rates.capacity(from.as_nanos())) as f64 / time as f64)
+    }
+}
+
+/// A packet that others may overtake.
+#[derive(Debug)]
+struct InFlight {
+    order: (Time, u64),
+    packet: Packet,
+}
+
+impl PartialEq for InFlight {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for InFlight {}
+
+impl PartialOrd for InFlight {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for InFlight {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order.cmp(&other.order)
+    }
+}
+
+/// A rate in steps. Capacity is counted in nanoseconds times bit/s.
+#[derive(Debug)]
+struct Rates {
+    /// The start of each step in nanoseconds of the cycle, and its rate in bit/s.
+    steps: Vec<(u64, u64)>,
+    /// The length of the cycle in nanoseconds; `u64::MAX` if the steps do not repeat.
+    cycle: u64,
+    /// The capacity of a whole cycle.
+    cycle_capacity: u128,
+    /// The capacity left of the last nanosecond of the packet before.
+    spare: u128,
+}
+
+const NANOS: u128 = 1_000_000_000;
+
+impl Rates {
+    fn new(rates: &RateSteps) -> Self {
+        let steps = rates.steps().iter().map(|(at, rate)| (at.as_nanos(), rate.bits_per_second())).collect();
+        let cycle = rates.every().map_or(u64::MAX, Duration::as_nanos);
+        let mut rates = Self { steps, cycle, cycle_capacity: 0, spare: 0 };
+        rates.cycle_capacity = rates.within(cycle);
+        rates
+    }
+
+    /// Returns the end of the transmission of `bytes` bytes that begins at `now`, rounded up to whole nanoseconds. The
+    /// capacity left over goes to the next packet, so that the rates are exact in the long run.
+    fn finish(&mut self, now: Time, bytes: u32) -> Time {
+        let mut work = (u128::from(bytes) * 8 * NANOS).saturating_sub(self.spare);
+        self.spare = 0;
+        if work == 0 {
+            return now;
+        }
+        // Skips whole cycles, but not so many that the packet would end in an outage of the last one.
+        let cycles = (work - 1) / self.cycle_capacity.max(1);
+        work -= cycles * self.cycle_capacity;
+        let whole = u64::try_from(cycles * u128::from(self.cycle)).unwrap_or(u64::MAX);
+        let mut at = now + Duration::from_nanos(whole);
+        while at < Time::MAX {
+            let (rate, end) = self.step(at.as_nanos());
+            let room = u128::from(rate) * u128::from(end - at.as_nanos());
+            if room >= work {
+                let nanos = work.div_ceil(u128::from(rate));
+                self.spare = nanos * u128::from(rate) - work;
+                return at + Duration::from_nanos(nanos as u64);
+            }
+            work -= room;
+            at = Time::from_nanos(end);
+        }
+        at
+    }
+
+    /// Returns the rate at `at` and the end of its step.
+    fn step(&self, at: u64) -> (u64, u64) {
+        let (begin, within) = (at - at % self.cycle, at % self.cycle);
+        let next = self.steps.partition_point(|(from, _)| *from <= within);
+        let rate = next.checked_sub(1).map_or(0, |step| self.steps[step].1);
+        let end = self.steps.get(next).map_or(self.cycle, |(from, _)| *from);
+        (rate, begin.saturating_add(end))
+    }
+
+    /// Returns the capacity from time zero to `at`.
+    fn capacity(&self, at: u64) -> u128 {
+        u128::from(at / self.cycle) * self.cycle_capacity + self.within(at % self.cycle)
+    }
+
+    /// Returns the capacity of the first `nanos` nanoseconds of a cycle.
+    fn within(&self, nanos: u64) -> u128 {
+        let ends = self.steps.iter().skip(1).map(|(from, _)| *from).chain([u64::MAX]);
+        let capacity = |((from, rate), end): (&(u64, u64), u64)| {
+            u128::from(end.min(nanos).saturating_sub(*from)) * u128::from(*rate)
+        };
+        self.steps.iter().zip(ends).map(capacity).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_scenario::Document;
+
+    use super::*;
+
+    fn rates(text: &str) -> Rates {
+        let file = format!("duration = \"1s\"\n[bottleneck]\nrate = {text}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n");
+        let scenario = Document::parse("rates.toml", &file).and_then(|document| document.scenario());
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        scenario.links[0].forward.wire.rates.as_ref().map(Rates::new).expect("the rate varies")
+    }
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    /// Would catch a packet that keeps the rate at which it began. 1000 bytes take 8 ms at 1 Mbit/s and 2 ms at 4
+    /// Mbit/s, so half of either time is half of the packet.
+    #[test]
+    fn a_packet_that_meets_a_step_takes_part_of_each_rate() {
+        let mut rates = rates(r#"{ steps = [["0s", "1mbit"], ["10ms", "4mbit"], ["20ms", "0bit"]], every = "30ms" }"#);
+        assert_eq!(rates.finish(ms(0), 1000), ms(8));
+        assert_eq!(rates.finish(ms(6), 1000), ms(11));
+        assert_eq!(rates.finish(ms(12), 1000), ms(14));
+        // 1 ms at 4 Mbit/s for the first half, an outage of 10 ms, then 4 ms at 1 Mbit/s.
+        assert_eq!(rates.finish(ms(19), 1000), ms(34));
+        assert_eq!(rates.finish(ms(25), 1000), ms(38));
+        // A cycle carries 10 kbit + 40 kbit, 6250 bytes. The last bit is sent before the outage, not after it.
+        assert_eq!(rates.finish(ms(0), 6250), ms(20));
+        assert_eq!(rates.finish(ms(30), 3 * 6250), ms(110));
+        assert_eq!(rates.finish(ms(30), 3 * 6250 + 125), ms(121));
+        assert_eq!(rates.capacity(ms(95).as_nanos()), (3 * 50_000 + 5_000) * NANOS);
+    }
+
+    /// Would catch capacity that is lost to rounding: a million packets of 1 byte at 3 Mbit/s take 8/3 s.
+    #[test]
+    fn rates_are_exact_in_the_long_run() {
+        let mut rates = rates(r#"{ steps = [["0s", "3mbit"], ["1s", "3mbit"]] }"#);
+        let end = (0..1_000_000).fold(Time::ZERO, |now, _| rates.finish(now, 1));
+        assert_eq!(end.as_nanos(), 2_666_666_667);
+    }
+}

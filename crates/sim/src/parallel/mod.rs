@@ -1,0 +1,7 @@
+//! TODO
+
+pub(crate) mod divided;
+pub(crate) mod epoch;
+pub(crate) mod lookahead;
+pub(crate) mod mailbox;
+pub(crate) mod partition;

@@ -1,0 +1,488 @@
+//! Runs a scenario, event by event.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use fairlane_outcome::{Cost, Expected, FlowRun, Run, VideoRun};
+use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
+use fairlane_scenario::{Application, FlowGroup, Hop, Scenario, Traffic, Web};
+
+use crate::control::Control;
+use crate::event_loop::Part;
+use crate::flow::hosts::Hosts;
+use crate::flow::numbered::Numbered;
+use crate::flow::{Browser, Flow, Totals};
+use crate::measure::observer::Observer;
+use crate::measure::path_delay::Delays;
+use crate::network::Network;
+use crate::network::link::{Link, LinkQueue};
+use crate::network::topology::{CustomQdiscs, MeteredQueue, QueueError, Topology, link_of};
+use crate::packet::{Packet, packet_bytes};
+use crate::parallel::divided::Divided;
+use crate::parallel::partition::Division;
+use crate::run::sampling::Sampling;
+use crate::schedule::event_key::{TARGETS, Target};
+
+/// The reason why a scenario cannot be run.
+#[derive(Debug)]
+pub enum Error {
+    /// The parameters of a queue contradict each other.
+    Queue {
+        /// The link's name.
+        link: String,
+        /// The error in the parameters.
+        error: fairlane_qdisc::ParameterError,
+    },
+    /// The scenario has more links or flows than the simulator can number.
+    TooLarge {
+        /// The number that the scenario needs.
+        wanted: usize,
+    },
+    /// The flows and the hosts' links of the scenario find no memory.
+    NoMemory {
+        /// The number of flows.
+        flows: usize,
+        /// The bytes that they take at least.
+        bytes: u64,
+    },
+    /// A flow's source and destination are the same host: its packets would cross no link.
+    NoLink {
+        /// The flow group's name.
+        group: String,
+    },
+    /// A link or a shaper of rate zero would never send.
+    NoRate,
+    /// The threads of a run cannot be had.
+    Threads {
+        /// The reason.
+        why: String,
+    },
+    /// The parameters of a shaper's controller contradict each other.
+    Shaper {
+        /// The link's name.
+        link: String,
+        /// The error in the parameters.
+        error: fairlane_autorate::ConfigError,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Queue { link, error } => write!(f, "the queue of link \"{link}\": {error}"),
+            Self::TooLarge { wanted } => {
+                write!(
+                    f,
+                    "the scenario needs {wanted} links and flows, the simulator supports {TARGETS}; use fewer flows"
+                )
+            }
+            Self::NoMemory { flows, bytes } => {
+                let each = bytes / (*flows).max(1) as u64;
+                write!(
+                    f,
+                    "no memory for {flows} flows of {each} bytes, {} MB in all; use fewer",
+                    bytes.div_ceil(1_000_000)
+                )
+            }
+            Self::NoRate => f.write_str("a link needs a rate above zero"),
+            Self::Threads { why } => write!(f, "the threads of the run cannot be had: {why}"),
+            Self::Shaper { link, error } => write!(f, "the shaper of link \"{link}\": {error}"),
+            Self::NoLink { group } => {
+                write!(
+                    f,
+                    "flows \"{group}\" cross no link; give them different ends, or hosts of their own with [access]"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<QueueError> for Error {
+    fn from(QueueError { link, error }: QueueError) -> Self {
+        Self::Queue { link, error }
+    }
+}
+
+/// Runs `scenario` once and returns the measurements. Each run number has its own randomness. `observer` follows the run.
+///
+/// After [`Control::stop`] it returns the measurements so far, as a partial run.
+///
+/// # Errors
+/// Returns an [`Error`] if the scenario cannot be run.
+pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
+    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, None)?.run(control))
+}
+
+/// Runs `scenario` as [`run`] does, with disciplines of the caller.
+///
+/// `custom` is called once for each direction of each link, with its [name](crate::link_name) and its rate and seed.
+/// The discipline that it returns replaces the scenario's queue; outcomes show it under the name returned with it. For
+/// `None` the scenario's queue is used. The seed is the one that the scenario's discipline would have had.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    scenario: &Scenario,
+    run: u32,
+    control: &Control,
+    observer: &mut impl Observer,
+    mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
+) -> Result<Run, Error> {
+    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, Some(&mut custom))?.run(control))
+}
+
+/// Returns the memory in bytes that the flows and the hosts' links of `scenario` take. Packets, queues and results take
+/// more.
+#[must_use]
+pub fn least_memory(scenario: &Scenario) -> u64 {
+    let group = |group: &FlowGroup| {
+        let ends = usize::from(group.source.is_some()) + usize::from(group.sink.is_some());
+        let flow = size_of::<Flow>() + 2 * ends * size_of::<Link>() + size_of::<Tally>();
+        u64::from(group.count) * flow as u64
+    };
+    scenario.flows.iter().map(group).sum()
+}
+
+/// A run in progress.
+pub(crate) struct Engine<'s, O> {
+    pub(crate) scenario: Cow<'s, Scenario>,
+    run: u32,
+    /// The seed of the run.
+    pub(crate) seed: Seed,
+    /// All links and flows.
+    pub(crate) part: Part<O>,
+    /// The counts of each flow when the measurement began; empty if it began at time zero.
+    before: Vec<Tally>,
+    /// The start of the measurement; `None` during the warm-up.
+    from: Option<Time>,
+    /// The number of changes during the run.
+    pub(crate) changes: u64,
+    sampling: Option<Sampling>,
+}
+
+impl<'s, O: Observer> Engine<'s, O> {
+    pub(crate) fn new<'c>(
+        scenario: Cow<'s, Scenario>,
+        run: u32,
+        observer: O,
+        custom: Option<&'c mut CustomQdiscs<'c>>,
+    ) -> Result<Self, Error> {
+        let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
+        // Links with a shaper have a buffer as well, in each direction.
+        let wanted = 4 * scenario.links.len() + 4 * count;
+        if wanted > TARGETS {
+            return Err(Error::TooLarge { wanted });
+        }
+        let no_link = |group: &&FlowGroup| group.path.is_empty() && (group.source.is_none() || group.sink.is_none());
+        if let Some(group) = scenario.flows.iter().find(no_link) {
+            return Err(Error::NoLink { group: group.name.clone() });
+        }
+        check_shapers(&scenario)?;
+        // Tried as a whole, since the many small tables of flows and links could not give an error each.
+        let bytes = least_memory(&scenario);
+        if Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX)).is_err() {
+            return Err(Error::NoMemory { flows: count, bytes });
+        }
+        let seed = Seed::new(scenario.seed).numbered(u64::from(run));
+        let topology = Topology::new(&scenario, seed, custom)?;
+        let mut network = Network::new(topology, events_per_second(&scenario), observer);
+        let mut flows = Vec::with_capacity(count);
+        for group in &scenario.flows {
+            let seed = seed.named("flow").named(&group.name);
+            for index in 0..group.count {
+                let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
+                if let Some(web) = web(group).filter(|web| index.is_multiple_of(web.connections)) {
+                    network.browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
+                }
+                let browser = network.browsers.numbers().end.checked_sub(1);
+                let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser);
+                network.events.push(flow.start(group, seed), Target::Source(id));
+                flows.push(flow);
+            }
+        }
+        network.start_controllers();
+        let sampling = Sampling::of(&network.observer);
+        let part = Part::new(network, Hosts::new(Numbered::new(0, flows), Delays::new(&scenario)));
+        Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
+    }
+
+    /// Returns the end of the scenario.
+    pub(crate) fn end(&self) -> Time {
+        Time::ZERO + self.scenario.duration
+    }
+
+    /// Runs to the end, or until `control` stops it, and returns the measurements.
+    pub(crate) fn run(mut self, control: &Control) -> Run {
+        let partial = self.advance_to(self.end(), control);
+        if self.from.is_none() {
+            self.begin_measurement();
+        }
+        if self.sampling.is_some_and(|sampling| !sampling.took(self.part.now)) {
+            self.sample();
+        }
+        self.check();
+        self.result(partial)
+    }
+
+    /// Handles the events before `until`, and starts the measurement at the end of the warm-up; returns true if `control` stopped
+    /// the run.
+    pub(crate) fn advance_to(&mut self, until: Time, control: &Control) -> bool {
+        let warmup = Time::ZERO + self.scenario.warmup;
+        if self.from.is_none() && warmup <= until {
+            if self.advance(warmup, control) {
+                return true;
+            }
+            self.begin_measurement();
+        }
+        self.advance(until, control)
+    }
+
+    /// Handles the events before `until` and takes samples at each interval; returns true if `control` stopped the run.
+    fn advance(&mut self, until: Time, control: &Control) -> bool {
+        while let Some(at) = self.sampling.map(Sampling::next).filter(|at| *at <= until) {
+            if self.part.handle_before(at, control) {
+                return true;
+            }
+            self.sample();
+        }
+        self.part.handle_before(until, control)
+    }
+
+    /// Passes a sample of all flows and queues to the observer.
+    fn sample(&mut self) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.take(self.part.now, &self.part.hosts.flows, &mut self.part.network);
+        }
+    }
+
+    /// Starts the measurement at the end of the warm-up.
+    fn begin_measurement(&mut self) {
+        let Part { network, hosts, now, .. } = &self.part;
+        if *now > Time::ZERO {
+            self.before = tallies(hosts.flows.iter(), &network.dropped, &network.lost).collect();
+        }
+        self.from = Some(*now);
+        self.part.begin_measurement();
+    }
+
+    /// Checks, in debug builds, that no packet is unaccounted for, at each queue and in the whole network.
+    fn check(&self) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let network = &self.part.network;
+        let (mut inside, mut dropped) = (network.events.packets() as u64, 0);
+        for link in &network.topology.links {
+            inside += link.in_flight() as u64;
+            if let LinkQueue::Managed(managed) = &link.queue {
+                let (status, counters) = (managed.discipline.status(), managed.discipline.counters());
+                let (departed, lost) = (counters.departed, counters.dropped_total());
+                assert_eq!(counters.arrived.packets, departed.packets + lost.packets + status.packets as u64);
+                assert_eq!(counters.arrived.bytes, departed.bytes + lost.bytes + status.bytes);
+                inside += status.packets as u64;
+                dropped += lost.packets;
+            }
+        }
+        dropped += network.dropped_at_plain_links + network.lost_on_links;
+        assert_eq!(network.injected, network.ejected + self.part.hosts.handled + dropped + inside);
+    }
+
+    fn result(self, partial: bool) -> Run {
+        let exits: Vec<Option<usize>> =
+            self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
+        let Self { scenario, run, part, before, from, changes, .. } = self;
+        let events = part.events();
+        let Part { network, hosts, now, .. } = part;
+        let Hosts { flows, delays, handled, .. } = hosts;
+        let (scenario, from) = (&*scenario, from.unwrap_or(now));
+        let packet_hops = network.packet_hops + handled;
+        // Frees unneeded parts first: for a million flows the result is as large as the network.
+        let (topology, dropped, lost) = network.close();
+        let metered: Vec<MeteredQueue> = topology.metered(scenario, (from, now)).collect();
+        let tallies = tallies(flows.iter(), &dropped, &lost);
+        let ends = flows.iter().zip(tallies).map(|(flow, tally)| FlowEnd::new(flow, tally, now)).collect();
+        drop(flows);
+        let queues = metered.into_iter().map(|metered| metered.result(now)).collect();
+        Run {
+            scenario: scenario.name.clone(),
+            engine: "sim".into(),
+            seed: scenario.seed,
+            run,
+            from_s: from.as_secs(),
+            to_s: now.as_secs(),
+            partial,
+            queues,
+            flows: flow_runs(scenario, &exits, &before, &delays, ends),
+            cost: Cost { events, packet_hops, ..Cost::default() },
+            // A fair rate follows from the scenario only while that stays as it is.
+            expected: if changes == 0 { expected(scenario) } else { Expected::default() },
+        }
+    }
+
+    /// Returns the index of a link's queue in the result; `None` if it is not metered.
+    fn reported(&self, hop: Hop) -> Option<usize> {
+        let link = link_of(hop) as usize;
+        let metered = |link: &Link| matches!(&link.queue, LinkQueue::Managed(queue) if queue.meter.is_some());
+        let links = &self.part.network.topology.links;
+        metered(&links[link]).then(|| links[..link].iter().filter(|link| metered(link)).count())
+    }
+}
+
+impl Engine<'_, ()> {
+    /// Runs to the end in parts, or until `control` stops it, and returns the measurements.
+    pub(crate) fn run_divided(mut self, division: Division, control: &Control) -> Run {
+        let (warmup, end) = (Time::ZERO + self.scenario.warmup, self.end());
+        let mut divided = Divided::new(&mut self.part, division, events_per_second(&self.scenario));
+        let stopped = divided.advance(warmup.min(end), control);
+        if divided.now() > Time::ZERO {
+            let (dropped, lost) = divided.losses();
+            self.before = tallies(divided.flows(), &dropped, &lost).collect();
+        }
+        self.from = Some(divided.now());
+        divided.begin_measurement();
+        let partial = stopped || divided.advance(end, control);
+        let cpu_s = divided.unite(&mut self.part);
+        self.check();
+        let run = self.result(partial);
+        Run { cost: Cost { cpu_s, ..run.cost }, ..run }
+    }
+}
+
+/// Returns the pages that a group loads; `None` for other traffic.
+pub(crate) const fn web(group: &FlowGroup) -> Option<&Web> {
+    match &group.traffic {
+        Traffic::Tcp(tcp) => match &tcp.application {
+            Application::Web(web) => Some(web),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns what follows from the scenario alone.
+fn expected(scenario: &Scenario) -> Expected {
+    let names = scenario.flows.iter().map(|group| group.name.clone());
+    Expected { fair_bps: names.zip(scenario.fair_rates()).collect(), notes: scenario.limit_notes() }
+}
+
+/// Checks the shapers of a scenario that was not read from a file.
+fn check_shapers(scenario: &Scenario) -> Result<(), Error> {
+    for link in &scenario.links {
+        for shaper in [&link.forward, &link.reverse].into_iter().filter_map(|side| side.wire.shaper.as_ref()) {
+            shaper.autorate.check().map_err(|error| Error::Shaper { link: link.name.clone(), error })?;
+            if shaper.rate.bits_per_second() == 0 {
+                return Err(Error::NoRate);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The counts of a flow since time zero: those of its end points, and its packets that the network dropped or lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    totals: Totals,
+    dropped: u64,
+    lost: u64,
+}
+
+/// What is kept of a flow at the end of a run.
+#[derive(Debug)]
+struct FlowEnd {
+    tally: Tally,
+    /// `None` for most.
+    application: Option<Box<ApplicationEnd>>,
+}
+
+/// What is kept of an application that does more than to send.
+#[derive(Debug, Default)]
+struct ApplicationEnd {
+    completions_ns: Option<Vec<u64>>,
+    startups_ns: Option<Vec<u64>>,
+    video: Option<Box<VideoRun>>,
+}
+
+impl FlowEnd {
+    fn new(flow: &Flow, tally: Tally, now: Time) -> Self {
+        let end = ApplicationEnd {
+            completions_ns: flow.completions().map(<[u64]>::to_vec),
+            startups_ns: flow.startups().map(<[u64]>::to_vec),
+            video: flow.video(now).map(Box::new),
+        };
+        let counts = end.completions_ns.is_some() || end.startups_ns.is_some() || end.video.is_some();
+        Self { tally, application: counts.then(|| Box::new(end)) }
+    }
+}
+
+fn tallies<'a>(
+    flows: impl Iterator<Item = &'a Flow>,
+    dropped: &'a [u64],
+    lost: &'a [u64],
+) -> impl Iterator<Item = Tally> {
+    let counted = flows.zip(dropped).zip(lost);
+    counted.map(|((flow, dropped), lost)| Tally { totals: flow.totals(), dropped: *dropped, lost: *lost })
+}
+
+/// Returns the counts of each flow from `before` to its end, with the transfers it has completed by then. `exits` is the last metered queue on
+/// each group's path.
+fn flow_runs(
+    scenario: &Scenario,
+    exits: &[Option<usize>],
+    before: &[Tally],
+    delays: &Delays,
+    ends: Vec<FlowEnd>,
+) -> Vec<FlowRun> {
+    let mut runs = Vec::with_capacity(ends.len());
+    let mut flows = ends.into_iter();
+    for (group, exit) in scenario.flows.iter().zip(exits) {
+        let transport: Arc<str> = group.traffic.to_string().into();
+        let name: Arc<str> = group.name.as_str().into();
+        for (index, end) in (0..group.count).zip(flows.by_ref()) {
+            let id = runs.len();
+            let before = before.get(id).copied().unwrap_or_default();
+            let (now, totals_before) = (&end.tally, &before.totals);
+            let totals = &now.totals;
+            let application = end.application.map(|application| *application).unwrap_or_default();
+            runs.push(FlowRun {
+                id: id as u32,
+                name: format!("{name}/{index}").into(),
+                group: Arc::clone(&name),
+                kind: group.traffic.kind().into(),
+                transport: Arc::clone(&transport),
+                exit: *exit,
+                sent: totals.sent - totals_before.sent,
+                delivered: totals.delivered - totals_before.delivered,
+                unique_bytes: totals.unique_bytes - totals_before.unique_bytes,
+                dropped: now.dropped - before.dropped,
+                lost: now.lost - before.lost,
+                retransmitted: totals.retransmitted - totals_before.retransmitted,
+                timeouts: totals.timeouts - totals_before.timeouts,
+                completions_ns: application.completions_ns,
+                startups_ns: application.startups_ns,
+                path: delays.of(id),
+                video: application.video,
+                score: delays.score(id).map(Box::new),
+            });
+        }
+    }
+    runs
+}
+
+/// Estimates the number of events per second: five for each packet that crosses a link between nodes, and two for each
+/// packet of a UDP source.
+pub(crate) fn events_per_second(scenario: &Scenario) -> f64 {
+    let packet_bits = |bytes: u64| 8.0 * bytes.max(1) as f64;
+    let smallest = scenario.flows.iter().map(|group| group.packet.get()).min().unwrap_or(1000);
+    let rates = scenario.links.iter().map(|link| link.forward.rate.bits_per_second() as f64);
+    let links = rates.map(|rate| 5.0 * rate / packet_bits(smallest));
+    let sources = scenario.flows.iter().map(|group| match &group.traffic {
+        Traffic::Udp(udp) => {
+            2.0 * f64::from(group.count) * udp.rate.bits_per_second() as f64 / packet_bits(group.packet.get())
+        }
+        Traffic::Tcp(_) | Traffic::Tfrc(_) => 0.0,
+    });
+    links.chain(sources).sum()
+}
