@@ -39,24 +39,26 @@ mod parallel;
 mod run;
 mod sack_table;
 mod schedule;
+mod shortcuts;
 pub mod tcp;
 pub mod tfrc;
 
+pub use build::names::{link_name, queue_names};
 pub use control::Control;
 pub use fairlane_autorate::Decision;
 pub use fairlane_outcome::{FlowSample, QueueSample};
 pub use measure::fingerprint::Fingerprint;
-pub use measure::intervals::Intervals;
 pub use measure::observer::{Observer, PacketEvent, QueueEvent};
-pub use network::topology::{link_name, queue_names};
 pub use packet::{Packet, PacketKind};
-pub use parallel::divided::{run_on, undivided};
 pub use parallel::partition::Undivided;
 pub use run::batch::{run_all, run_all_observed, run_all_on};
 pub use run::changes::ChangeError;
 pub use run::engine::{Error, least_memory, run, run_with};
+pub use run::intervals::Intervals;
 pub use run::replay::{ArrivalTag, Replay, ReplayFlow};
 pub use run::simulation::{Simulation, StepError};
+pub use run::threads::{run_on, undivided};
+pub use shortcuts::Shortcuts;
 
 #[doc(no_inline)]
 pub use fairlane_scenario::Scenario;

@@ -4,8 +4,6 @@ use std::num::NonZeroU16;
 
 use fairlane_qdisc::{Bytes, FlowKey, Sack, TcpHeader, Time};
 
-use crate::schedule::arrival::FirstArrival;
-
 /// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketKind {
@@ -148,12 +146,6 @@ impl Packet {
     #[must_use]
     pub const fn identity(&self) -> (u32, u32, Time) {
         (self.flow, self.seq, self.sent)
-    }
-
-    /// Returns its arrival, if it is the first packet at this place.
-    #[inline(always)]
-    pub(crate) const fn as_first(&self, place: u32) -> FirstArrival {
-        FirstArrival { at: self.at, flow: self.flow, place }
     }
 
     /// Returns the kind of the packet.

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_scenario::{FlowGroup, Hop, Scenario};
 
-use crate::flow::hosts::{receives_ahead, sends_ahead};
+use crate::build::early::{receives_early, sends_early};
+use crate::build::names::link_of;
+use crate::build::packet_sizes::{SMALLEST, smallest};
 use crate::network::impairments::Impairments;
 use crate::network::link::LinkQueue;
 use crate::network::route::{Routes, Step};
-use crate::network::topology::{Topology, link_of};
-use crate::parallel::partition::{SMALLEST, smallest};
-use crate::schedule::delay_line::LineEnd;
+use crate::network::topology::Topology;
+use crate::schedule::{Line, Ports};
+use crate::shortcuts::Shortcuts;
 
 /// What is known of routes while they are built.
 #[derive(Debug, Default)]
@@ -44,10 +46,21 @@ struct LineKey {
     /// The class of the link that they cross last.
     class: u32,
     /// The link between nodes that they come from, whose packets are in order; `None` if they come from hosts. For the packets of hosts that
-    /// take others [ahead of their time](crate::flow::hosts), the link that those come from: what answers them is in the same order.
+    /// take others [early](crate::flow::hosts), the link that those come from: what answers them is in the same order.
     from: Option<u32>,
     /// Where they arrive.
     end: LineEnd,
+}
+
+/// Where the packets of a line arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum LineEnd {
+    /// At hosts, or at their links.
+    Host,
+    /// At hosts that can take packets [early](crate::flow::hosts) from this link between nodes.
+    Early(u32),
+    /// At this link between nodes.
+    Link(u32),
 }
 
 impl Topology {
@@ -55,12 +68,12 @@ impl Topology {
     pub(crate) fn add_flow(&mut self, group: &FlowGroup, hosts: [Option<[u32; 2]>; 2], routing: &mut Routing) {
         let flow = self.flows as u32;
         self.flows += 1;
-        let plain = hosts.map(|host| host.map(|links| links.map(|link| self.is_plain(link))));
+        let plain = hosts.map(|host| host.map(|links| links.map(|link| self.is_droptail(link))));
         if routing.last.replace(plain) == Some(plain) {
             return;
         }
         let stride = 2 * hosts.iter().flatten().count() as u32;
-        let host = |topology: &Self, link| Step::of_host(link, flow, stride, topology.is_plain(link));
+        let host = |topology: &Self, link| Step::of_host(link, flow, stride, topology.is_droptail(link));
         let [sender, receiver] = hosts;
         let forward = self.table.len() as u32;
         self.table.extend(sender.map(|[up, _]| host(self, up)));
@@ -72,17 +85,17 @@ impl Topology {
         self.add_hops(&group.back);
         self.table.extend(sender.map(|[_, down]| host(self, down)));
         self.table.push(Step::END);
-        let to_receiver = self.ahead_behind(forward, flow, group).filter(|_| receives_ahead(group));
-        let to_sender = self.ahead_behind(back, flow, group).filter(|_| sends_ahead(group));
+        let to_receiver = self.early_behind(forward, flow, group).filter(|_| receives_early(group));
+        let to_sender = self.early_behind(back, flow, group).filter(|_| sends_early(group));
         self.add_lines(forward, flow, [to_sender, to_receiver], routing);
         self.add_lines(back, flow, [to_receiver, to_sender], routing);
         self.routes.push((flow, Routes { forward, back }));
     }
 
-    /// Returns the link between nodes from which the host at the end of a route can take packets ahead of their time; `None` if it cannot. What
+    /// Returns the link between nodes from which the host at the end of a route can take packets early; `None` if it cannot. What
     /// the host sends in answer meets no other packet before it comes to a delay line, since its link is plain in both directions; and it does
     /// not come back to the same link at once, since that leads to it.
-    fn ahead_behind(&self, route: u32, flow: u32, group: &FlowGroup) -> Option<u32> {
+    fn early_behind(&self, route: u32, flow: u32, group: &FlowGroup) -> Option<u32> {
         let mut before = None;
         let mut last = None;
         for step in &self.table[route as usize..] {
@@ -91,14 +104,8 @@ impl Topology {
         }
         let (_, from) = before.filter(|(_, link)| *link < self.first_host_link)?;
         let (step, link) = last?;
-        let ahead = step.is_plain_host_link() && !self.is_too_fast(link, smallest(group));
+        let ahead = step.is_droptail_host_link() && !self.is_too_fast(link, smallest(group));
         ahead.then_some(from)
-    }
-
-    /// Returns true if `link` may send several packets of `smallest` bytes within a nanosecond.
-    pub(crate) fn is_too_fast(&self, link: u32, smallest: u64) -> bool {
-        let medium = &self.media[self.links[link as usize].medium as usize];
-        medium.transmission.rate().bits_per_second() > smallest.saturating_mul(8_000_000_000)
     }
 
     /// Adds the routes of probes: over each of these links, which have a shaper, and back.
@@ -112,12 +119,6 @@ impl Topology {
         }
     }
 
-    /// Returns the routes of `flow`.
-    pub(crate) fn routes_of(&self, flow: u32) -> Routes {
-        let after = self.routes.partition_point(|(first, _)| *first <= flow);
-        self.routes.get(after.wrapping_sub(1)).map(|(_, routes)| *routes).unwrap_or_default()
-    }
-
     /// Adds the links of a path to the table of routes: with a shaper, the buffer too.
     fn add_hops(&mut self, path: &[Hop]) {
         for hop in path {
@@ -128,7 +129,7 @@ impl Topology {
     }
 
     /// Adds the delay lines of the route of `flow` that starts at `start`. A packet comes on a line where it has not yet crossed the plain link
-    /// of a host. `before` and `after` are the links between nodes from which the hosts at the route's ends take packets ahead of their time.
+    /// of a host. `before` and `after` are the links between nodes from which the hosts at the route's ends take packets early.
     fn add_lines(&mut self, start: u32, flow: u32, [before, after]: [Option<u32>; 2], routing: &mut Routing) {
         let between_nodes =
             |topology: &Self, step: Step| step.link(flow).filter(|link| *link < topology.first_host_link);
@@ -138,27 +139,27 @@ impl Topology {
             let step = self.table[index];
             let Some(link) = step.link(flow) else { return };
             let next = self.table[index + 1];
-            if !step.is_plain_host_link() {
+            if !step.is_droptail_host_link() {
                 from = between_nodes(self, step);
             }
             let to = between_nodes(self, next);
-            if self.links[link as usize].impairments().is_some_and(Impairments::reorders) {
-                routing.entered.extend(to);
-            }
-            if next.is_plain_host_link() {
+            // Behind a link that reorders packets, a host's link takes them in the order of their arrival.
+            let reorders = self.links[link as usize].impairments().is_some_and(Impairments::reorders);
+            if next.is_droptail_host_link() && !reorders {
                 continue;
             }
             let class = self.class(self.links[link as usize].medium as usize, routing);
             let end = match (to, after) {
                 (Some(link), _) => LineEnd::Link(link),
                 (None, Some(from)) if next.link(flow).is_none() => {
-                    self.table[index].set_ahead();
-                    LineEnd::Ahead(from)
+                    self.table[index].set_early();
+                    LineEnd::Early(from)
                 }
                 (None, _) => LineEnd::Host,
             };
             let found = routing.lines.len() as u32;
-            self.table[index].line = *routing.lines.entry(LineKey { class, from, end }).or_insert(found);
+            let line = *routing.lines.entry(LineKey { class, from, end }).or_insert(found);
+            self.table[index].line = Line { port: 0, line };
         }
     }
 
@@ -177,21 +178,45 @@ impl Topology {
         class
     }
 
-    /// Numbers the delay lines, and finds the links of `scenario` that need not be looked at for each packet; with `custom` disciplines there
-    /// are none.
-    pub(crate) fn finish(&mut self, scenario: &Scenario, routing: &Routing, custom: bool) {
-        let mut numbers = vec![0; routing.lines.len()];
-        for (number, found) in (0..).zip(routing.lines.values()) {
-            numbers[*found as usize] = number;
-        }
-        for step in &mut self.table {
-            step.line = numbers.get(step.line as usize).copied().unwrap_or(step.line);
-        }
-        self.lines = routing.lines.keys().map(|key| key.end).collect();
+    /// Numbers the ports and their lines, and finds the links of `scenario` that can be processed lazily; with `custom`
+    /// disciplines there are none.
+    pub(crate) fn finish(&mut self, scenario: &Scenario, routing: &Routing, custom: bool, shortcuts: Shortcuts) {
+        let links = self.first_host_link as usize;
         let smallest = scenario.flows.iter().map(smallest).min().unwrap_or(SMALLEST);
-        let all = !custom && self.shapers.is_empty();
-        let deferred = |link: u32| self.lookahead(link, smallest).filter(|_| all && !routing.entered.contains(&link));
-        self.deferred = (0..self.first_host_link).map(deferred).collect();
+        let lazy = shortcuts.lazy_links && !custom && self.shapers.is_empty();
+        let lookahead = |link: u32| self.lookahead(link, smallest).filter(|_| lazy && !routing.entered.contains(&link));
+        let lookaheads: Vec<Duration> =
+            (0..self.first_host_link).map(|link| lookahead(link).unwrap_or(Duration::ZERO)).collect();
+        let port_of = |end: LineEnd| match end {
+            LineEnd::Link(link) => link as usize,
+            LineEnd::Early(from) if shortcuts.early_hosts && lookaheads[from as usize] > Duration::ZERO => {
+                Ports::early_of(links)
+            }
+            LineEnd::Early(_) | LineEnd::Host => Ports::hosts_of(links),
+        };
+        // The lines of a port in the order of their keys.
+        let mut sources = vec![0; links + 2];
+        let mut lines = vec![Step::NO_LINE; routing.lines.len()];
+        for (key, found) in &routing.lines {
+            let port = port_of(key.end);
+            lines[*found as usize] = Line { port: port as u32, line: sources[port] };
+            sources[port] += 1;
+        }
+        // Behind the second lines of all sources.
+        lines.iter_mut().for_each(|line| line.line += sources[line.port as usize]);
+        let early = Ports::early_of(links) as u32;
+        for step in self.table.iter_mut().filter(|step| step.line != Step::NO_LINE) {
+            step.line = lines[step.line.line as usize];
+            if step.is_early() && step.line.port != early {
+                step.set_in_order();
+            }
+        }
+        self.ports = Ports {
+            links: sources.iter().copied().zip(lookaheads).collect(),
+            hosts: sources[Ports::hosts_of(links)],
+            early: sources[Ports::early_of(links)],
+        };
+        self.prefetches = self.flows >= shortcuts.prefetch_from;
     }
 
     /// Returns the least time from what happens at `link` to its effect elsewhere, where packets have at least `smallest` bytes, or less where
@@ -200,7 +225,7 @@ impl Topology {
     fn lookahead(&self, link: u32, smallest: u64) -> Option<Duration> {
         let state = &self.links[link as usize];
         let regular = match &state.queue {
-            LinkQueue::Plain(_) => true,
+            LinkQueue::Droptail(_) => true,
             LinkQueue::Managed(managed) => managed.impairments.is_none() && !holds_back(managed.kind),
         };
         let medium = &self.media[state.medium as usize];
@@ -209,10 +234,6 @@ impl Topology {
         let most = time_of(MOST_BETWEEN_LOOKS).max(Duration::from_nanos(1));
         // Without a delay nothing would be left of it at a higher rate.
         (regular && medium.delay > Duration::ZERO).then(|| (medium.delay + time_of(smallest)).min(most))
-    }
-
-    pub(crate) fn is_plain(&self, link: u32) -> bool {
-        matches!(self.links[link as usize].queue, LinkQueue::Plain(_))
     }
 }
 

@@ -6,10 +6,11 @@ use fairlane_traffic::OnOffPeriods;
 
 use super::common::Common;
 use super::connection::Connection;
+use super::numbered::Numbered;
 use super::rpc::Rpc;
 use super::transfers::Transfers;
 use super::video::Video;
-use super::web::{NextObject, WebConnection};
+use super::web::{Browser, NextObject, WebConnection};
 use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::packet::Packet;
@@ -55,9 +56,15 @@ impl Application {
 
 impl Connection {
     /// Loads the next object of the browser's page. The leading connection begins a page if the one before is complete.
-    pub(super) fn load<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
+    pub(super) fn load<O: Observer>(
+        &mut self,
+        now: Time,
+        common: &mut Common,
+        network: &mut Network<O>,
+        browsers: &mut Numbered<Browser>,
+    ) {
         let Application::Web(web) = &mut self.application else { return };
-        let Some(browser) = network.browsers.get_mut(web.browser) else { return };
+        let Some(browser) = browsers.get_mut(web.browser) else { return };
         for other in browser.begin(common.id, now) {
             network.events.push(now, Target::Source(other));
         }
@@ -72,7 +79,13 @@ impl Connection {
 
     /// Tells an application with an end that its data have been acknowledged.
     #[inline(never)]
-    pub(super) fn tell_sender<O: Observer>(&mut self, now: Time, id: u32, network: &mut Network<O>) {
+    pub(super) fn tell_sender<O: Observer>(
+        &mut self,
+        now: Time,
+        id: u32,
+        network: &mut Network<O>,
+        browsers: &mut Numbered<Browser>,
+    ) {
         let acknowledged = self.peers.sender.acknowledged();
         match &mut self.application {
             Application::Transfers(transfers) => {
@@ -81,7 +94,7 @@ impl Connection {
                 }
             }
             Application::Web(web) => {
-                let Some(browser) = network.browsers.get_mut(web.browser) else { return };
+                let Some(browser) = browsers.get_mut(web.browser) else { return };
                 if !web.acknowledged(acknowledged) {
                     return;
                 }
@@ -113,6 +126,7 @@ impl Connection {
         (seq, packet): (u32, &Packet),
         common: &mut Common,
         network: &mut Network<O>,
+        browsers: &mut Numbered<Browser>,
     ) {
         let mut received = self.receive(now, (seq, packet), common);
         let (ack, next, mut request) = (&mut received.ack, self.peers.receiver.next(), 0);
@@ -120,7 +134,7 @@ impl Connection {
             Application::Transfers(transfers) => transfers.received(now, next),
             // The request for what comes next carries the acknowledgement.
             Application::Web(web) => {
-                let browser = network.browsers.get_mut(web.browser);
+                let browser = browsers.get_mut(web.browser);
                 if browser.is_some_and(|browser| web.received(now, next, browser)) {
                     *ack = ack.or_else(|| self.peers.receiver.flush());
                 }

@@ -7,6 +7,8 @@ use fairlane_traffic::part;
 
 use super::application::Application;
 use super::common::Common;
+use super::numbered::Numbered;
+use super::web::Browser;
 use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::packet::{Flags, NO_SACK, Packet, packet_bytes};
@@ -78,7 +80,13 @@ impl Connection {
     }
 
     /// Handles the flow's start and stop, the start of a transfer, and the ends of on and off periods.
-    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
+    pub(crate) fn on_source<O: Observer>(
+        &mut self,
+        now: Time,
+        common: &mut Common,
+        network: &mut Network<O>,
+        browsers: &mut Numbered<Browser>,
+    ) {
         if common.is_stopped(now) {
             self.peers.sender.stop();
             if let Application::Video(video) = &mut self.application {
@@ -115,7 +123,7 @@ impl Connection {
                     self.with_sender(now, common, network, |sender, output| sender.supply(now, size, output));
                 }
             }
-            Application::Web(_) => self.load(now, common, network),
+            Application::Web(_) => self.load(now, common, network, browsers),
             Application::Video(video) => {
                 let supply = video.begin(now);
                 self.with_sender(now, common, network, |sender, output| sender.supply(now, supply, output));
@@ -218,7 +226,7 @@ impl Connection {
     #[inline(always)]
     fn fire_sender_before<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         while let Some(due) = self.peers.sender.deadline().filter(|due| *due < now) {
-            network.fired_ahead += u64::from(self.check_sender(due, common, network));
+            network.early_timers += u64::from(self.check_sender(due, common, network));
         }
     }
 
@@ -226,7 +234,7 @@ impl Connection {
     #[inline(always)]
     fn fire_receiver_before<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) {
         if let Some(due) = self.peers.receiver.deadline().filter(|due| *due < now) {
-            network.fired_ahead += u64::from(self.check_receiver(due, common, network));
+            network.early_timers += u64::from(self.check_receiver(due, common, network));
         }
     }
 
@@ -254,6 +262,7 @@ impl Connection {
         packet: &Packet,
         common: &mut Common,
         network: &mut Network<O>,
+        browsers: &mut Numbered<Browser>,
     ) {
         self.fire_sender_before(now, common, network);
         if packet.flags.has(Flags::SYN) {
@@ -262,15 +271,17 @@ impl Connection {
             }
             return;
         }
-        let Some(next) = packet.seq.checked_sub(self.peers.first) else { return network.sacks.forget(packet.sack) };
+        let Some(next) = packet.seq.checked_sub(self.peers.first) else {
+            return network.records.sacks.forget(packet.sack);
+        };
         let (ece, ace) = (packet.flags.has(Flags::ECE), packet.flags.ace());
         let mut ack = Ack { next, sack: SackBlocks::default(), ece, ace, echo: packet.sent, delay: None };
         if packet.sack != NO_SACK {
-            AckOptions { sack: ack.sack, delay: ack.delay } = network.sacks.take(packet.sack);
+            AckOptions { sack: ack.sack, delay: ack.delay } = network.records.sacks.take(packet.sack);
         }
         self.with_sender(now, common, network, |sender, output| sender.on_ack(now, &ack, output));
         if !self.application.is_bulk() {
-            self.tell_sender(now, common.id, network);
+            self.tell_sender(now, common.id, network, browsers);
         }
     }
 
@@ -300,11 +311,12 @@ impl Connection {
         packet: &Packet,
         common: &mut Common,
         network: &mut Network<O>,
+        browsers: &mut Numbered<Browser>,
     ) {
         self.fire_receiver_before(now, common, network);
         let Some(seq) = packet.seq.checked_sub(self.peers.first) else { return };
         if !self.application.is_bulk() {
-            return self.on_application_segment(now, (seq, packet), common, network);
+            return self.on_application_segment(now, (seq, packet), common, network, browsers);
         }
         let received = self.receive(now, (seq, packet), common);
         self.answer(now, (received.ack.as_ref(), 0), common, network);
@@ -365,7 +377,7 @@ impl Connection {
             seq: self.peers.first.wrapping_add(ack.next),
             bytes: self.ack_bytes + request,
             route: common.routes.back,
-            sack: network.sacks.keep(ack),
+            sack: network.records.sacks.keep(ack),
             // No filter of acknowledgements may drop a request.
             flags: Flags::ACK.with_ace(ack.ace | u8::from(ack.ece)).with(Flags::REPORT, request > 0),
             class: 0,

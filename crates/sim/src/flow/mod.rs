@@ -17,6 +17,7 @@ use fairlane_outcome::{FlowSample, VideoRun};
 use fairlane_qdisc::{Rate, Seed, Time};
 use fairlane_scenario::{FlowGroup, Traffic};
 
+use crate::flow::numbered::Numbered;
 use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::network::route::Routes;
@@ -161,9 +162,14 @@ impl Flow {
     }
 
     /// Handles an event of the source: the flow starts or stops, or sends its next packet.
-    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, network: &mut Network<O>) {
+    pub(crate) fn on_source<O: Observer>(
+        &mut self,
+        now: Time,
+        network: &mut Network<O>,
+        browsers: &mut Numbered<Browser>,
+    ) {
         match &mut self.endpoints {
-            Endpoints::Tcp(connection) => connection.on_source(now, &mut self.common, network),
+            Endpoints::Tcp(connection) => connection.on_source(now, &mut self.common, network, browsers),
             Endpoints::Udp(datagrams) => datagrams.on_source(now, &mut self.common, network),
             Endpoints::Tfrc(tfrc) => tfrc.on_source(now, &mut self.common, network),
         }
@@ -188,10 +194,16 @@ impl Flow {
     }
 
     /// Handles a packet that reaches its host at `now`, which may be [ahead of its time](crate::flow::hosts).
-    pub(crate) fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, network: &mut Network<O>) {
+    pub(crate) fn on_packet<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        network: &mut Network<O>,
+        browsers: &mut Numbered<Browser>,
+    ) {
         if packet.flags.has(Flags::ACK) {
             match &mut self.endpoints {
-                Endpoints::Tcp(connection) => connection.on_ack(now, packet, &mut self.common, network),
+                Endpoints::Tcp(connection) => connection.on_ack(now, packet, &mut self.common, network, browsers),
                 Endpoints::Tfrc(tfrc) => tfrc.on_report(now, packet, &self.common, network),
                 Endpoints::Udp(_) => {}
             }
@@ -205,11 +217,11 @@ impl Flow {
         }
         self.common.totals.delivered += 1;
         if O::ACTIVE {
-            network.observer.took(now, self.common.id, now - packet.sent, packet.bytes);
-            network.observer.delivered(now, self.common.id, packet.seq);
+            network.records.observer.took(now, self.common.id, now - packet.sent, packet.bytes);
+            network.records.observer.delivered(now, self.common.id, packet.seq);
         }
         match &mut self.endpoints {
-            Endpoints::Tcp(connection) => connection.on_segment(now, packet, &mut self.common, network),
+            Endpoints::Tcp(connection) => connection.on_segment(now, packet, &mut self.common, network, browsers),
             Endpoints::Tfrc(tfrc) => tfrc.on_data(now, packet, &mut self.common, network),
             Endpoints::Udp(_) => self.common.totals.unique_bytes += u64::from(packet.bytes),
         }

@@ -1,14 +1,13 @@
 //! Links that send packets in frames of several, as wireless ones do.
 
-use fairlane_qdisc::{Duration, Qdisc, Time};
+use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Aggregation;
 
-use crate::measure::accounting::QueueAccounting;
 use crate::measure::observer::Observer;
-use crate::network::link::{Link, LinkQueue, Managed, Medium};
-use crate::network::{Network, observed, retry_at};
+use crate::network::link::{Link, Medium};
+use crate::network::link_run::AtLink;
+use crate::network::{InOrder, Network};
 use crate::packet::{Flags, NO_SACK, Packet, PacketKind};
-use crate::schedule::event_key::Target;
 
 /// The frames of a link.
 #[derive(Debug)]
@@ -56,79 +55,46 @@ fn is_plain_ack(packet: &Packet) -> bool {
 }
 
 impl<O: Observer> Network<O> {
-    /// Takes a frame from the queue of `link` and sends it. All of it arrives at its end.
+    /// Takes a frame from the queue of a link and sends it. All of it arrives at its end.
     #[cold]
-    pub(crate) fn send_frame(&mut self, now: Time, link: u32) {
-        let frame = self.take_frame(now, link);
-        let Link { medium, carry, queue: LinkQueue::Managed(managed) } = &mut self.topology.links[link as usize] else {
-            return;
-        };
+    pub(crate) fn send_frame(&mut self, now: Time, at: &mut AtLink<'_>) {
+        let frame = self.take_frame(now, at);
+        let Link { medium, carry, .. } = &mut self.topology.links[at.link as usize];
         let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
         let delay = *delay;
-        let Managed { discipline, meter, busy, release, impairments, .. } = &mut **managed;
-        let Some(impairments) = impairments else { return };
-        if frame.is_empty() {
-            return release.set(retry_at(now, &discipline.status()), Target::Release(link), &mut self.events);
-        }
-        *busy = true;
+        let Some(wire) = at.managed.impairments.as_mut().filter(|_| !frame.is_empty()) else { return };
+        at.managed.busy = true;
         let mut end = now;
         for (packet, _) in &frame {
             let begin = end;
-            end = impairments.finish(begin, packet.bytes, || transmission.next(carry, packet.bytes));
-            if let Some(meter) = meter {
+            end = wire.finish(begin, packet.bytes, || transmission.next(carry, packet.bytes));
+            if let Some(meter) = &mut at.managed.meter {
                 meter.transmits(begin, end, packet.bytes);
             }
         }
-        self.events.free_at(end, link);
+        at.events.free = end;
         for (packet, _) in frame {
-            self.deliver(now, end, delay, link, &packet);
+            let arrival = at.managed.impairments.as_mut().and_then(|wire| wire.arrival(end, delay));
+            self.leave(now, arrival, &packet, at, &mut InOrder);
         }
     }
 
-    /// Sends `packet`, of a frame that began at `now` and ends at `end`, to the far end of `link`.
-    fn deliver(&mut self, now: Time, end: Time, delay: Duration, link: u32, packet: &Packet) {
-        let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
-        let Some(impairments) = &mut managed.impairments else { return };
-        match impairments.arrival(end, delay) {
-            None => self.lose(now, link, packet),
-            Some(arrival) if impairments.reorders() => {
-                impairments.keep(packet, arrival, packet.route + 1);
-                self.events.push(arrival, Target::ReorderedArrival(link));
-            }
-            Some(arrival) => self.travel(arrival, packet, None),
-        }
-    }
-
-    /// Takes the packets of a frame from the queue of `link`; acknowledgements that others replace are lost.
-    fn take_frame(&mut self, now: Time, link: u32) -> Vec<FramePart> {
+    /// Takes the packets of a frame from the queue of a link; acknowledgements that others replace are lost.
+    fn take_frame(&mut self, now: Time, at: &mut AtLink<'_>) -> Vec<FramePart> {
         let (mut frame, mut thinned): (Vec<FramePart>, Vec<Packet>) = (Vec::new(), Vec::new());
-        let Link { medium, queue: LinkQueue::Managed(managed), .. } = &mut self.topology.links[link as usize] else {
-            return frame;
-        };
-        let rate = self.topology.media[*medium as usize].transmission.rate();
-        let Managed { discipline, meter, impairments, .. } = &mut **managed;
-        let frames = impairments.as_ref().and_then(|wire| wire.frames.as_ref());
-        let Some(Frames { limits, .. }) = frames else { return frame };
-        while has_room(limits, &frame) {
-            let mut accounting = QueueAccounting {
-                link,
-                meter: meter.as_mut(),
-                sacks: &mut self.sacks,
-                dropped: &mut self.dropped,
-                observer: &mut self.observer,
-                backlog: if O::ACTIVE { discipline.packets() } else { 0 },
-                average: None,
-            };
-            let Some(packet) = discipline.dequeue(now, &mut accounting) else { break };
-            (accounting.backlog, accounting.average) = observed::<O>(discipline);
-            accounting.departed(now, &packet);
+        let rate = self.topology.media[self.topology.links[at.link as usize].medium as usize].transmission.rate();
+        let frames = at.managed.impairments.as_ref().and_then(|wire| wire.frames.as_ref());
+        let Some(limits) = frames.map(|frames| frames.limits) else { return frame };
+        while has_room(&limits, &frame) {
+            let Some(packet) = self.dequeue(now, at) else { break };
+            self.accounting(at).departed(now, &packet);
             if let Some(place) = replaced(&frame, &packet).filter(|_| limits.thin_acks) {
                 thinned.push(frame.remove(place).0);
             }
             frame.push((packet, rate.transmission(u64::from(packet.bytes))));
         }
         for packet in &thinned {
-            self.lose(now, link, packet);
+            self.lose(now, packet, at);
         }
         frame
     }

@@ -8,7 +8,7 @@ use fairlane_traffic::TransmissionTime;
 /// A FIFO that drops from the tail, and its transmitter. Later arrivals never change when a packet leaves it, so that is known when the
 /// packet comes, and no event is needed at the queue. `tests/links.rs` compares it with DropTail.
 #[derive(Debug, Default)]
-pub(crate) struct PlainLink {
+pub(crate) struct DroptailLink {
     /// When the transmitter has sent all packets.
     busy_until: Time,
     /// `None` if all packets have the same size, from which the ends of their transmissions follow.
@@ -19,7 +19,7 @@ pub(crate) struct PlainLink {
 #[derive(Debug, Default)]
 struct Ends(VecDeque<Time>);
 
-impl PlainLink {
+impl DroptailLink {
     /// Returns a link without packets. `sizes_differ` is true if they will not all have the same size.
     pub(crate) fn new(sizes_differ: bool) -> Self {
         Self { busy_until: Time::ZERO, ends: sizes_differ.then(Box::default) }
@@ -101,7 +101,7 @@ mod tests {
         for rate in [1_000_000, 7_000_003, 9_999_999_937] {
             let mut transmission = TransmissionTime::new(Rate::from_bits_per_second(rate));
             let (mut carries, mut random) = ([0; 3], Seed::new(1).stream("plain"));
-            let mut links = [PlainLink::new(false), PlainLink::new(true), PlainLink::new(false)];
+            let mut links = [DroptailLink::new(false), DroptailLink::new(true), DroptailLink::new(false)];
             let mut all: Vec<Time> = Vec::new();
             let (mut now, mut refused) = (Time::ZERO, 0);
             let mean = transmission.next(&mut 0, 1000);
@@ -133,7 +133,7 @@ mod tests {
     /// Would catch a list for a link that is idle when its rate changes.
     #[test]
     fn an_idle_link_forgets() {
-        let mut link = PlainLink::new(false);
+        let mut link = DroptailLink::new(false);
         let mut transmission = TransmissionTime::new(Rate::from_bits_per_second(8_000_000_000));
         assert_eq!(link.take((Time::ZERO, 5), 1, &mut transmission, &mut 0), Some((Time::ZERO, Time::from_nanos(5))));
         link.before_change(Time::from_nanos(5), &transmission, 0);

@@ -1,15 +1,11 @@
 //! Loss, jitter and rate changes of a link.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use fairlane_qdisc::{Duration, Rate, Seed, Time};
 use fairlane_scenario::{LinkSide, RateSteps};
 use fairlane_traffic::{Jitter, LossChain};
 
 use crate::network::aggregation::Frames;
 use crate::network::opportunities::Opportunities;
-use crate::packet::Packet;
 
 /// Loss, jitter and a rate that varies. Links without any of these have no `Impairments`.
 #[derive(Debug)]
@@ -21,19 +17,7 @@ pub(crate) struct Impairments {
     opportunities: Option<Opportunities>,
     /// The frames of several packets; `None` on links that send them one by one.
     pub(crate) frames: Option<Frames>,
-    /// The packets in flight on a link that reorders them; `None` on other links.
-    reordering: Option<BinaryHeap<Reverse<InFlight>>>,
-    /// The number of these packets so far: of two that arrive at the same time the first one sent comes first.
-    sent: u64,
-}
-
-/// The transmission of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Transmitted {
-    /// The end of the transmission.
-    pub(crate) sent: Time,
-    /// The arrival at the far end; `None` if the packet is lost.
-    pub(crate) arrival: Option<Time>,
+    reorders: bool,
 }
 
 impl Impairments {
@@ -51,8 +35,7 @@ impl Impairments {
             rates: wire.rates.as_ref().map(Rates::new),
             opportunities: wire.rates.as_ref().and_then(Opportunities::new),
             frames: wire.aggregation.map(Frames::new),
-            reordering: wire.reorder.then(BinaryHeap::new),
-            sent: 0,
+            reorders: wire.reorder,
         })
     }
 
@@ -62,19 +45,6 @@ impl Impairments {
             Some(frames) => frames.hold(now, queued),
             None => self.opportunities.as_mut()?.hold(now, queued),
         }
-    }
-
-    /// Sends a packet of `bytes` bytes at `now` over a link with `delay`. `transmission` returns the transmission time
-    /// at a constant rate.
-    pub(crate) fn transmit(
-        &mut self,
-        now: Time,
-        bytes: u32,
-        transmission: impl FnOnce() -> Duration,
-        delay: Duration,
-    ) -> Transmitted {
-        let sent = self.finish(now, bytes, transmission);
-        Transmitted { sent, arrival: self.arrival(sent, delay) }
     }
 
     /// Returns the end of the transmission of `bytes` bytes that begins at `now`.
@@ -98,31 +68,12 @@ impl Impairments {
 
     /// Returns true if packets may overtake each other.
     pub(crate) const fn reorders(&self) -> bool {
-        self.reordering.is_some()
+        self.reorders
     }
 
     /// Returns true if packets need the link's delay and a transmission time of a constant rate: all that may happen is loss.
     pub(crate) const fn only_lose(&self) -> bool {
         self.jitter.is_none() && self.rates.is_none() && self.frames.is_none()
-    }
-
-    /// Adds `packet`, with its next hop at `route`, to the packets that may overtake each other.
-    pub(crate) fn keep(&mut self, packet: &Packet, arrival: Time, route: u32) {
-        if let Some(in_flight) = &mut self.reordering {
-            let packet = Packet { at: arrival, route, ..*packet };
-            in_flight.push(Reverse(InFlight { order: (arrival, self.sent), packet }));
-            self.sent += 1;
-        }
-    }
-
-    /// Removes and returns the packet that arrives next of those that may overtake each other.
-    pub(crate) fn take(&mut self) -> Option<Packet> {
-        self.reordering.as_mut()?.pop().map(|Reverse(in_flight)| in_flight.packet)
-    }
-
-    /// Returns the number of packets in flight that may overtake each other.
-    pub(crate) fn in_flight(&self) -> usize {
-        self.reordering.as_ref().map_or(0, BinaryHeap::len)
     }
 
     /// Returns the rate at `now`; `None` if it is constant.
@@ -134,33 +85,6 @@ impl Impairments {
     pub(crate) fn mean_rate(&self, from: Time, to: Time) -> Option<f64> {
         let (rates, time) = (self.rates.as_ref()?, to.since(from).as_nanos());
         (time > 0).then(|| (rates.capacity(to.as_nanos()) - rates.capacity(from.as_nanos())) as f64 / time as f64)
-    }
-}
-
-/// A packet that others may overtake.
-#[derive(Debug)]
-struct InFlight {
-    order: (Time, u64),
-    packet: Packet,
-}
-
-impl PartialEq for InFlight {
-    fn eq(&self, other: &Self) -> bool {
-        self.order == other.order
-    }
-}
-
-impl Eq for InFlight {}
-
-impl PartialOrd for InFlight {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for InFlight {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.order.cmp(&other.order)
     }
 }
 

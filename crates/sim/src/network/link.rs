@@ -6,7 +6,7 @@ use fairlane_scenario::LinkSide;
 use fairlane_traffic::TransmissionTime;
 
 use crate::measure::queue_meter::{FlowRanges, Meter};
-use crate::network::droptail_link::PlainLink;
+use crate::network::droptail_link::DroptailLink;
 use crate::network::impairments::Impairments;
 use crate::network::shaper::ShapedPart;
 use crate::packet::Packet;
@@ -33,7 +33,7 @@ pub(crate) struct Medium {
     /// What packets these links carry, if they are hosts' links: where that, the rate and the delay agree, so do the times that packets
     /// take.
     pub(crate) carries: Option<Carries>,
-    /// The limit of a [`LinkQueue::Plain`] in packets, without the one in transmission.
+    /// The limit of a [`LinkQueue::Droptail`] in packets, without the one in transmission.
     pub(crate) limit: usize,
 }
 
@@ -62,7 +62,7 @@ impl Medium {
 #[derive(Debug)]
 pub(crate) enum LinkQueue {
     /// A FIFO that drops from the tail.
-    Plain(PlainLink),
+    Droptail(DroptailLink),
     /// A discipline.
     Managed(Box<Managed>),
 }
@@ -114,7 +114,7 @@ impl Link {
     #[inline(always)]
     pub(crate) fn take(&mut self, medium: &mut Medium, now: Time, bytes: u32) -> Option<(Time, Time)> {
         match &mut self.queue {
-            LinkQueue::Plain(plain) if plain.is_idle(now) => {
+            LinkQueue::Droptail(plain) if plain.is_idle(now) => {
                 let end = now + medium.transmission.next(&mut self.carry, bytes);
                 plain.send_until(end);
                 Some((now, end))
@@ -125,7 +125,7 @@ impl Link {
 
     #[inline(never)]
     fn take_behind_others(&mut self, medium: &mut Medium, now: Time, bytes: u32) -> Option<(Time, Time)> {
-        let LinkQueue::Plain(plain) = &mut self.queue else { return None };
+        let LinkQueue::Droptail(plain) = &mut self.queue else { return None };
         plain.take((now, bytes), medium.limit, &mut medium.transmission, &mut self.carry)
     }
 
@@ -133,13 +133,13 @@ impl Link {
     pub(crate) fn impairments(&self) -> Option<&Impairments> {
         match &self.queue {
             LinkQueue::Managed(managed) => managed.impairments.as_ref(),
-            LinkQueue::Plain(_) => None,
+            LinkQueue::Droptail(_) => None,
         }
     }
 
     /// Prepares for another rate than that of `transmission`.
     pub(crate) fn before_change(&mut self, now: Time, transmission: &TransmissionTime) {
-        if let LinkQueue::Plain(plain) = &mut self.queue {
+        if let LinkQueue::Droptail(plain) = &mut self.queue {
             plain.before_change(now, transmission, self.carry);
         }
     }
@@ -152,11 +152,6 @@ impl Link {
             managed.discipline.link_rate(rate);
         }
     }
-
-    /// Returns the number of packets on their way to the far end that may overtake each other.
-    pub(crate) fn in_flight(&self) -> usize {
-        self.impairments().map_or(0, Impairments::in_flight)
-    }
 }
 
 impl Medium {
@@ -167,7 +162,7 @@ impl Medium {
 }
 
 /// Returns the limit of a FIFO that drops from the tail and holds at least one packet; `None` for all other disciplines.
-pub(crate) const fn plain_limit(config: &AnyConfig) -> Option<usize> {
+pub(crate) const fn droptail_limit(config: &AnyConfig) -> Option<usize> {
     match config {
         AnyConfig::DropTail(Config { limit: Size::Packets(limit), drop: Drop::Tail }) if limit.get() > 0 => {
             Some(limit.get() as usize)

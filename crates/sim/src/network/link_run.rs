@@ -1,257 +1,265 @@
-//! What happens at the links between nodes that are [looked at later](crate::schedule::link_port).
+//! The events at a link: arrivals, ends of transmissions, and releases of packets that its discipline held back.
 
 use std::mem;
 
-use fairlane_qdisc::prefetch::prefetch;
-use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Time};
-use fairlane_traffic::TransmissionTime;
+use fairlane_qdisc::{Duration, Qdisc, Status, Time};
 
-use crate::flow::hosts::Hosts;
 use crate::measure::accounting::QueueAccounting;
 use crate::measure::observer::Observer;
-use crate::measure::queue_meter::Meter;
-use crate::network::droptail_link::PlainLink;
+use crate::network::droptail_link::DroptailLink;
+use crate::network::impairments::Impairments;
 use crate::network::link::{Link, LinkQueue, Managed, Medium};
-use crate::network::prefetch::NEAR;
-use crate::network::{Network, Passage, retry_at};
+use crate::network::shaper::ShapedPart;
+use crate::network::{InOrder, Network, Receiver};
 use crate::packet::Packet;
-use crate::schedule::link_port::{AtLink, Inlet};
+use crate::schedule::link_events::{LinkEvent, LinkEvents};
 
-/// A packet that a link has begun to send.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
-    packet: Packet,
-    /// When the link began to send it.
-    begun: Time,
-    /// When it reaches the far end.
-    arrival: Time,
+/// A link with a discipline while its events are handled. It is taken out of the network, so that the rest of that can
+/// change beside it.
+pub(crate) struct AtLink<'a> {
+    pub(crate) link: u32,
+    pub(crate) managed: &'a mut Managed,
+    pub(crate) events: &'a mut LinkEvents,
+    /// The link is processed lazily.
+    lazy: bool,
 }
-
-/// How a link sends packets, while it is looked at.
-#[derive(Debug)]
-struct Sending {
-    transmission: TransmissionTime,
-    carry: u64,
-    delay: Duration,
-}
-
-/// The number of packets that are kept, so that what they need is loaded meanwhile.
-const TOGETHER: usize = 32;
 
 impl<O: Observer> Network<O> {
-    /// Handles what happens at `link` before `until`, and returns the number of events there.
-    pub(crate) fn run_link(&mut self, until: Time, link: u32, hosts: &mut Hosts) -> u64 {
-        let Some(mut inlet) = self.events.take_out(link) else { return 0 };
-        let queue = &mut self.topology.links[link as usize].queue;
-        let handled = match queue {
-            LinkQueue::Plain(_) => self.run_plain(until, link, &mut inlet, hosts),
-            LinkQueue::Managed(_) => {
-                // It is taken out, so that the rest of the network can be changed beside it.
-                let mut taken = mem::replace(queue, LinkQueue::Plain(PlainLink::default()));
-                let handled = match &mut taken {
-                    LinkQueue::Managed(managed) => self.run_managed(until, (link, managed), &mut inlet, hosts),
-                    LinkQueue::Plain(_) => 0,
-                };
-                self.topology.links[link as usize].queue = taken;
-                handled
+    /// Handles the events at a link between nodes, and returns their number: of a lazily processed link all before `now`, of
+    /// any other one the next, which is due at `now`.
+    pub(crate) fn run_link(&mut self, now: Time, link: u32, receiver: &mut impl Receiver<O>) -> u64 {
+        if self.events.is_in_order(link) {
+            let Some(event) = self.events.pop_at_link(link, now) else { return 0 };
+            if let LinkEvent::Arrival(packet) = &event {
+                self.packet_hops += 1;
+                self.topology.probe_passed(now, packet);
             }
-        };
-        self.events.put_back(link, inlet);
-        handled
-    }
-
-    fn run_plain(&mut self, until: Time, link: u32, inlet: &mut Inlet, hosts: &mut Hosts) -> u64 {
-        // They are taken out, so that they need not be read and written for each packet.
-        let number = self.topology.links[link as usize].medium;
-        let idle = Link::new(number, LinkQueue::Plain(PlainLink::default()));
-        let mut taken = mem::replace(&mut self.topology.links[link as usize], idle);
-        let mut medium = self.topology.media[number as usize].clone();
+            self.handle_at_link(now, link, event);
+            return 1;
+        }
+        let (mut events, mut port) = self.events.take_out(link);
+        let mut queue = self.take_queue(link);
         let mut handled = 0;
-        let mut coming = inlet.coming();
-        while coming.at < until {
-            if let Some((prefetcher, _)) = self.prefetcher(hosts) {
-                prefetcher.advance(inlet.waiting(coming));
-            }
-            let Some(packet) = inlet.packet(coming) else { break };
+        while let Some((at, event)) = events.pop_before(now, &mut port) {
             handled += 1;
-            match taken.take(&mut medium, coming.at, packet.bytes) {
-                Some((begin, end)) => {
-                    let passage = Passage { begin, arrival: end + medium.delay };
-                    self.go_on(coming.at, &passage, packet, Some(hosts));
-                }
-                None => self.drop_at_plain_link(coming.at, link, *packet),
+            if self.prefetches() {
+                self.prefetch_at_link(queue.as_deref(), &mut port, receiver);
             }
-            coming = inlet.pass(coming);
+            match &mut queue {
+                Some(managed) => {
+                    self.serve(at, &event, &mut AtLink { link, managed, events: &mut events, lazy: true }, receiver);
+                }
+                None => self.cross_at_arrival(at, link, &event, receiver),
+            }
         }
-        inlet.next = coming.at;
-        self.topology.media[number as usize] = medium;
-        self.topology.links[link as usize] = taken;
-        self.packet_hops += handled;
-        handled
-    }
-
-    fn run_managed(
-        &mut self,
-        until: Time,
-        (link, managed): (u32, &mut Managed),
-        inlet: &mut Inlet,
-        hosts: &mut Hosts,
-    ) -> u64 {
-        let Managed { discipline, meter, busy, release, .. } = managed;
-        let mut meter = meter.as_mut();
-        let (mut handled, mut arrived) = (0, 0);
-        let mut sending = self.sending(link);
-        // What the link sends arrives here later, if ever.
-        let mut coming = inlet.coming();
-        while let Some((now, what)) = inlet.next_before(until, coming) {
-            handled += 1;
-            match what {
-                AtLink::Arrival => {
-                    if self.prefetches() {
-                        inlet
-                            .waiting(coming)
-                            .announce(&mut |packet| self.prefetch_counts(packet.flow, meter.as_deref()));
-                    }
-                    let Some(packet) = inlet.packet(coming).copied() else { break };
-                    coming = inlet.pass(coming);
-                    arrived += 1;
-                    if let Some(meter) = &mut meter {
-                        meter.arrived(now, packet.flow);
-                    }
-                    discipline.enqueue(now, packet, &mut Losses { network: self, link, meter: meter.as_deref_mut() });
-                    if let Some(meter) = &mut meter {
-                        meter.averaged(discipline.average());
-                    }
-                }
-                AtLink::Free => *busy = false,
-                AtLink::Release if release.fires(now) => {}
-                AtLink::Release => continue,
-            }
-            if *busy {
-                continue;
-            }
-            let mut losses = Losses { network: self, link, meter: meter.as_deref_mut() };
-            let dequeued = discipline.dequeue(now, &mut losses);
-            let Some(packet) = &dequeued else {
-                if let Some(at) = retry_at(now, &discipline.status()).and_then(|at| release.brought_forward(at)) {
-                    inlet.release = at;
-                }
-                continue;
-            };
-            *busy = true;
-            let sent = now + sending.transmission.next(&mut sending.carry, packet.bytes);
-            inlet.free = sent;
-            if let Some(meter) = &mut meter {
-                meter.transmits(now, sent, packet.bytes);
-            }
-            self.depart((now, sent + sending.delay), packet, meter.as_deref_mut(), hosts);
-        }
-        self.packet_hops += arrived;
         if self.prefetches() {
-            self.depart_together(meter, hosts);
+            self.depart_together(queue.as_mut().and_then(|managed| managed.meter.as_mut()), receiver);
         }
-        self.topology.links[link as usize].carry = sending.carry;
+        self.put_queue_back(link, queue);
+        self.events.put_back(link, events, port);
         handled
     }
 
-    /// Returns how `link` sends.
-    fn sending(&self, link: u32) -> Sending {
-        let Link { medium, carry, .. } = &self.topology.links[link as usize];
-        let Medium { transmission, delay, .. } = &self.topology.media[*medium as usize];
-        Sending { transmission: transmission.clone(), carry: *carry, delay: *delay }
-    }
-
-    /// [Asks for](crate::network::prefetch) the counts of `flow` at a link, which has this `meter`.
-    #[inline(always)]
-    fn prefetch_counts(&self, flow: u32, meter: Option<&Meter>) {
-        if let Some(meter) = meter {
-            meter.prefetch(flow);
-            meter.prefetch_dropped(flow);
-        }
-        prefetch(self.dropped.get(flow as usize));
-    }
-
-    /// Moves on a packet that the link begins to send at `begun` and that reaches the far end at `arrival`, or asks for what it needs and keeps it
-    /// meanwhile.
-    #[inline(always)]
-    fn depart(
-        &mut self,
-        (begun, arrival): (Time, Time),
-        packet: &Packet,
-        meter: Option<&mut Meter>,
-        hosts: &mut Hosts,
-    ) {
-        let Some((prefetcher, _)) = self.prefetcher(hosts) else {
-            return self.move_on((begun, arrival), packet, meter, hosts);
-        };
-        prefetcher.leaves(packet);
-        if let Some(meter) = &meter {
-            meter.prefetch(packet.flow);
-        }
-        self.departures.push(Departure { packet: *packet, begun, arrival });
-        if self.departures.len() == TOGETHER {
-            self.depart_together(meter, hosts);
-        }
-    }
-
-    /// Counts a departure and moves its packet on.
-    #[inline(always)]
-    fn move_on(
-        &mut self,
-        (begun, arrival): (Time, Time),
-        packet: &Packet,
-        meter: Option<&mut Meter>,
-        hosts: &mut Hosts,
-    ) {
-        if let Some(meter) = meter {
-            meter.departed(begun, packet.flow, packet.bytes, packet.at);
-        }
-        self.travel(arrival, packet, Some(hosts));
-    }
-
-    /// Counts all departures that were kept, and moves their packets on.
+    /// Handles one event at any link in event order.
     #[inline(never)]
-    fn depart_together(&mut self, mut meter: Option<&mut Meter>, hosts: &mut Hosts) {
-        let mut departures = mem::take(&mut self.departures);
-        for (place, Departure { packet, begun, arrival }) in departures.iter().enumerate() {
-            if let Some((near, (prefetcher, _))) = departures.get(place + NEAR).zip(self.prefetcher(hosts)) {
-                prefetcher.leaves_soon(&near.packet);
+    pub(crate) fn handle_at_link(&mut self, now: Time, link: u32, event: LinkEvent) {
+        let mut events = LinkEvents::new(Duration::ZERO);
+        let mut queue = self.take_queue(link);
+        let shaped = queue.as_ref().and_then(|managed| managed.part);
+        match &mut queue {
+            Some(managed) => {
+                self.serve(now, &event, &mut AtLink { link, managed, events: &mut events, lazy: false }, &mut InOrder);
             }
-            self.move_on((*begun, *arrival), packet, meter.as_deref_mut(), hosts);
+            None => self.cross_at_arrival(now, link, &event, &mut InOrder),
         }
-        departures.clear();
-        self.departures = departures;
-    }
-}
-
-/// Takes what the discipline of `link` drops and marks. It is made for each packet, and most packets need no more of it.
-struct Losses<'a, O> {
-    network: &'a mut Network<O>,
-    link: u32,
-    meter: Option<&'a mut Meter>,
-}
-
-impl<O: Observer> Losses<'_, O> {
-    /// Returns what counts the packets at the queue, which nobody observes.
-    fn accounting(&mut self) -> QueueAccounting<'_, O> {
-        QueueAccounting {
-            link: self.link,
-            meter: self.meter.as_deref_mut(),
-            sacks: &mut self.network.sacks,
-            dropped: &mut self.network.dropped,
-            observer: &mut self.network.observer,
-            backlog: 0,
-            average: None,
+        self.put_queue_back(link, queue);
+        self.events.schedule_link(link, events.free, events.release);
+        if let Some(ShapedPart::Queue(shaper)) = shaped {
+            self.hand_over(now, shaper);
         }
     }
-}
 
-impl<O: Observer> DropSink<Packet> for Losses<'_, O> {
-    fn dropped(&mut self, now: Time, packet: Packet, reason: Reason) {
-        self.accounting().dropped(now, packet, reason);
+    /// Takes the discipline of `link` and its transmitter out; `None` for a droptail link.
+    #[inline(always)]
+    fn take_queue(&mut self, link: u32) -> Option<Box<Managed>> {
+        let queue = &mut self.topology.links[link as usize].queue;
+        if matches!(queue, LinkQueue::Droptail(_)) {
+            return None;
+        }
+        match mem::replace(queue, LinkQueue::Droptail(DroptailLink::default())) {
+            LinkQueue::Managed(managed) => Some(managed),
+            LinkQueue::Droptail(_) => None,
+        }
     }
 
-    fn marked(&mut self, now: Time, packet: &Packet, reason: Reason) {
-        self.accounting().marked(now, packet, reason);
+    #[inline(always)]
+    fn put_queue_back(&mut self, link: u32, queue: Option<Box<Managed>>) {
+        if let Some(managed) = queue {
+            self.topology.links[link as usize].queue = LinkQueue::Managed(managed);
+        }
+    }
+
+    /// Moves the packet that arrives at a droptail link over it: it has no other events.
+    #[inline(always)]
+    fn cross_at_arrival(&mut self, now: Time, link: u32, event: &LinkEvent, receiver: &mut impl Receiver<O>) {
+        if let LinkEvent::Arrival(packet) = event {
+            self.cross_droptail_link(now, link, packet, receiver);
+        }
+    }
+
+    /// Handles one event at a link with a discipline: a packet that arrives joins the queue, and a transmitter that is free
+    /// takes the next packet.
+    #[inline(always)]
+    fn serve(&mut self, now: Time, event: &LinkEvent, at: &mut AtLink<'_>, receiver: &mut impl Receiver<O>) {
+        match event {
+            LinkEvent::Arrival(packet) => self.enqueue(now, packet, at),
+            LinkEvent::Free => at.managed.busy = false,
+            LinkEvent::Release if at.managed.release.fires(now) => {}
+            LinkEvent::Release => return,
+        }
+        if !at.managed.busy {
+            self.send_next(now, at, receiver);
+        }
+    }
+
+    /// Passes a packet that arrives to the discipline.
+    #[inline(always)]
+    fn enqueue(&mut self, now: Time, packet: &Packet, AtLink { link, managed, .. }: &mut AtLink<'_>) {
+        let Managed { discipline, meter, part, .. } = &mut **managed;
+        let buffered = matches!(part, Some(ShapedPart::Buffer(_))).then(|| discipline.packets());
+        self.records.show(discipline);
+        let mut accounting = QueueAccounting { link: *link, meter: meter.as_mut(), records: &mut self.records };
+        accounting.arrived(now, packet);
+        discipline.enqueue(now, *packet, &mut accounting);
+        if O::ACTIVE {
+            discipline.candidates(&mut |candidate| self.records.observer.compared(*link, candidate));
+        }
+        if let Some(meter) = meter {
+            meter.averaged(discipline.average());
+        }
+        if let Some(ShapedPart::Buffer(shaper)) = part
+            && buffered == Some(discipline.packets())
+        {
+            self.topology.overflowed(now, *shaper, packet.flow);
+        }
+    }
+
+    /// Sends the next packet of the queue, whose transmitter is free.
+    #[inline(always)]
+    fn send_next(&mut self, now: Time, at: &mut AtLink<'_>, receiver: &mut impl Receiver<O>) {
+        if let Some(wire) = &mut at.managed.impairments {
+            if let Some(free) = wire.hold(now, at.managed.discipline.packets() > 0) {
+                (at.managed.busy, at.events.free) = (true, free);
+                return;
+            }
+            if wire.frames.is_some() {
+                return self.send_frame(now, at);
+            }
+        }
+        let Some(packet) = self.dequeue(now, at) else { return };
+        at.managed.busy = true;
+        if at.managed.part.is_some() {
+            return self.send_shaped(now, &packet, at);
+        }
+        if at.lazy && self.prefetches() {
+            let arrival = self.transmit(now, &packet, at);
+            return self.depart_later(now, arrival, &packet, at, receiver);
+        }
+        self.accounting(at).departed(now, &packet);
+        self.send_off(now, &packet, at, receiver);
+    }
+
+    /// Returns the next packet of the discipline; if it holds its packets back, asks it again when it is ready.
+    #[inline(always)]
+    pub(crate) fn dequeue(&mut self, now: Time, at: &mut AtLink<'_>) -> Option<Packet> {
+        let Managed { discipline, meter, release, .. } = &mut *at.managed;
+        if O::ACTIVE {
+            self.records.show_backlog(discipline.packets());
+        }
+        let mut accounting = QueueAccounting { link: at.link, meter: meter.as_mut(), records: &mut self.records };
+        let packet = discipline.dequeue(now, &mut accounting);
+        if packet.is_none() {
+            let ready = retry_at(now, &discipline.status()).and_then(|ready| release.brought_forward(ready));
+            at.events.release = ready.unwrap_or(at.events.release);
+            return None;
+        }
+        self.records.show(discipline);
+        packet
+    }
+
+    /// Returns what counts and reports the events at this queue.
+    #[inline(always)]
+    pub(crate) fn accounting<'p>(&'p mut self, at: &'p mut AtLink<'_>) -> QueueAccounting<'p, O> {
+        QueueAccounting { link: at.link, meter: at.managed.meter.as_mut(), records: &mut self.records }
+    }
+
+    /// Transmits `packet`, which has left the queue, and moves it on.
+    #[inline(always)]
+    pub(crate) fn send_off(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        at: &mut AtLink<'_>,
+        receiver: &mut impl Receiver<O>,
+    ) {
+        let arrival = self.transmit(now, packet, at);
+        self.leave(now, arrival, packet, at, receiver);
+    }
+
+    /// Begins to transmit `packet`, and returns when it reaches the far end; `None` if it is lost on the way.
+    #[inline(always)]
+    fn transmit(&mut self, now: Time, packet: &Packet, at: &mut AtLink<'_>) -> Option<Time> {
+        let Link { medium, carry, .. } = &mut self.topology.links[at.link as usize];
+        let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
+        let sent = match &mut at.managed.impairments {
+            None => now + transmission.next(carry, packet.bytes),
+            Some(wire) => wire.finish(now, packet.bytes, || transmission.next(carry, packet.bytes)),
+        };
+        at.events.free = sent;
+        if let Some(meter) = &mut at.managed.meter {
+            meter.transmits(now, sent, packet.bytes);
+        }
+        match &mut at.managed.impairments {
+            None => Some(sent + *delay),
+            Some(wire) => wire.arrival(sent, *delay),
+        }
+    }
+
+    /// Moves a packet on that reaches the far end at `arrival`, or counts it as lost.
+    #[inline(always)]
+    pub(crate) fn leave(
+        &mut self,
+        now: Time,
+        arrival: Option<Time>,
+        packet: &Packet,
+        at: &mut AtLink<'_>,
+        receiver: &mut impl Receiver<O>,
+    ) {
+        let late = at.managed.impairments.as_ref().is_some_and(Impairments::reorders);
+        match arrival {
+            Some(arrival) => self.travel(arrival, packet, late, receiver),
+            None => self.lose(now, packet, at),
+        }
+    }
+
+    /// Counts `packet`, which the link has begun to send, as lost during transmission.
+    #[inline(never)]
+    pub(crate) fn lose(&mut self, now: Time, packet: &Packet, at: &mut AtLink<'_>) {
+        self.lost_on_links += 1;
+        self.records.show(&at.managed.discipline);
+        self.accounting(at).lost(now, packet);
+        if let Some(ShapedPart::Buffer(shaper)) = at.managed.part {
+            self.topology.lost_behind(shaper, packet.flow);
+        }
     }
 }
+
+/// Returns when to ask a discipline again that returned no packet at `now`: `None` if it is empty, and always later
+/// than `now`.
+pub(crate) fn retry_at(now: Time, status: &Status) -> Option<Time> {
+    let ready = status.ready_at.filter(|_| status.packets > 0)?;
+    Some(ready.max(now + Duration::from_nanos(1)))
+}
+
+#[cfg(test)]
+mod tests;

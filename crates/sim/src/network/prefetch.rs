@@ -1,98 +1,163 @@
 //! Prefetching, for scenarios that are too large for the processor's caches.
 //!
-//! With many flows nothing that an event needs is in a cache: the host's link, the flow, its counts at a queue and its scoreboard each cost a
-//! cache miss of about a hundred nanoseconds. But most packets arrive in an order that is known, so the processor [is asked](prefetch) for what
-//! a packet needs some packets before its turn, and loads it beside other work. This changes the speed of a run and nothing else.
+//! With many flows nothing that an event needs is in a cache: the host's link, the flow, its counts at a queue and its
+//! scoreboard each cost a cache miss of about a hundred nanoseconds. But most packets arrive in an order that is known, so
+//! the processor is asked for what a packet needs [some packets](crate::schedule::upcoming) before its arrival, and loads it
+//! beside other work. This changes the speed of a run and nothing else.
+//!
+//! TODO worth
 
+use std::mem;
+
+use fairlane_qdisc::Time;
 use fairlane_qdisc::prefetch::{is_available, prefetch};
 
-use crate::flow::Flow;
-use crate::flow::hosts::Hosts;
-use crate::flow::numbered::Numbered;
 use crate::measure::observer::Observer;
-use crate::network::Network;
-use crate::network::link::LinkQueue;
+use crate::measure::queue_meter::Meter;
+use crate::network::link::{LinkQueue, Managed};
+use crate::network::link_run::AtLink;
 use crate::network::topology::Topology;
+use crate::network::{FlowCache, Network, Receiver};
 use crate::packet::{Flags, Packet};
 use crate::sack_table::SackTable;
 use crate::schedule::Schedule;
-use crate::schedule::event_key::Target;
-use crate::schedule::timing_wheel::EventQueue;
+use crate::schedule::event_key::{FirstArrival, Target};
+use crate::schedule::port::Port;
+use crate::schedule::upcoming::{NEAR, Upcoming};
 
-/// The number of flows from which prefetching pays: fewer fit the caches.
-const MIN_FLOWS: usize = 20_000;
-
-/// How many packets ahead it asks for what a packet needs, if the address is known by then. What so many packets need must fit the smallest
-/// cache.
-pub(crate) const FAR: usize = 24;
-
-/// How many packets ahead it asks for what the flow of a packet points to. By then the flow itself is loaded.
-pub(crate) const NEAR: usize = 8;
-
-/// The events whose flows are asked for at once.
+/// The events whose flows are prefetched together.
 const EVENTS: usize = 32;
 
-/// Packets that wait for their arrival.
-pub(crate) trait Waiting {
-    /// Calls `each` with those of the next [`FAR`] packets that it has not had yet.
-    fn announce(&mut self, each: &mut dyn FnMut(&Packet));
+/// The departures that are kept until the hosts of all of them have been prefetched.
+const TOGETHER: usize = 32;
 
-    /// Returns the packet that arrives after [`NEAR`] others; `None` if there is none, or if it has not been announced.
-    fn near(&self) -> Option<&Packet>;
+/// A packet that a lazily processed link has begun to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    packet: Packet,
+    /// When the link began to send it.
+    begun: Time,
+    /// When it reaches the far end.
+    arrival: Time,
 }
 
-/// Asks for what packets and events need.
-pub(crate) struct Prefetcher<'n> {
+/// What prefetching reads.
+struct Prefetcher<'n, R> {
     topology: &'n Topology,
     sacks: &'n SackTable,
-    flows: &'n Numbered<Flow>,
+    flows: &'n R,
 }
 
 impl<O: Observer> Network<O> {
     /// Returns true if prefetching pays.
     #[inline(always)]
     pub(crate) const fn prefetches(&self) -> bool {
-        is_available() && self.topology.flows >= MIN_FLOWS
+        is_available() && self.topology.prefetches
     }
 
-    /// Returns the prefetcher, and the schedule whose packets and events it looks at; `None` if prefetching does not pay.
     #[inline(always)]
-    pub(crate) const fn prefetcher<'n>(&'n mut self, hosts: &'n Hosts) -> Option<(Prefetcher<'n>, &'n mut Schedule)> {
-        if !self.prefetches() {
-            return None;
+    fn prefetcher<'n, R>(&'n mut self, flows: &'n R) -> (Prefetcher<'n, R>, &'n mut Schedule) {
+        (Prefetcher { topology: &self.topology, sacks: &self.records.sacks, flows }, &mut self.events)
+    }
+
+    /// Prefetches what the next packets at `port`, that of a lazily processed link, need there: their counts at the
+    /// discipline, or their hosts behind a droptail link.
+    #[inline(always)]
+    pub(crate) fn prefetch_at_link(&mut self, queue: Option<&Managed>, port: &mut Port, flows: &impl FlowCache) {
+        let first = port.first();
+        let upcoming = port.upcoming(first);
+        match queue {
+            Some(managed) => upcoming.announce(&mut |packet| self.prefetch_counts(packet.flow, managed.meter.as_ref())),
+            None => self.prefetcher(flows).0.advance(upcoming),
         }
-        let Self { events, topology, sacks, .. } = self;
-        Some((Prefetcher { topology, sacks, flows: &hosts.flows }, events))
+    }
+
+    /// Prefetches what the next packets need that arrive at hosts from where the `last` one came, [early](crate::flow::hosts)
+    /// or in event order.
+    #[inline(always)]
+    pub(crate) fn prefetch_at_hosts(&mut self, last: FirstArrival, early: bool, flows: &impl FlowCache) {
+        let (prefetcher, events) = self.prefetcher(flows);
+        prefetcher.advance(if early { events.early() } else { events.hosts() }.upcoming(last));
+    }
+
+    /// Prefetches the flows of the next timers, once the last ones have fired.
+    #[inline(never)]
+    pub(crate) fn prefetch_timers(&mut self, flows: &impl FlowCache) {
+        let (prefetcher, events) = self.prefetcher(flows);
+        events.timers().announce(EVENTS, &mut |key, ()| match Target::decode(key) {
+            Target::Source(flow) | Target::SenderTimer(flow) => prefetcher.acts(flow, true),
+            Target::ReceiverTimer(flow) => prefetcher.acts(flow, false),
+            _ => {}
+        });
+    }
+
+    /// Prefetches the counts of `flow` at a link.
+    #[inline(always)]
+    fn prefetch_counts(&self, flow: u32, meter: Option<&Meter>) {
+        if let Some(meter) = meter {
+            meter.prefetch(flow);
+            meter.prefetch_dropped(flow);
+        }
+        prefetch(self.records.dropped.get(flow as usize));
+    }
+
+    /// Keeps a packet that the link begins to send at `now`, while its host is prefetched.
+    #[inline(always)]
+    pub(crate) fn depart_later(
+        &mut self,
+        now: Time,
+        arrival: Option<Time>,
+        packet: &Packet,
+        at: &mut AtLink<'_>,
+        receiver: &mut impl Receiver<O>,
+    ) {
+        self.prefetcher(receiver).0.leaves(packet);
+        if let Some(meter) = &at.managed.meter {
+            meter.prefetch(packet.flow);
+        }
+        // A lazily processed link loses nothing on the way.
+        let arrival = arrival.unwrap_or(Time::MAX);
+        self.departures.push(Departure { packet: *packet, begun: now, arrival });
+        if self.departures.len() == TOGETHER {
+            self.depart_together(at.managed.meter.as_mut(), receiver);
+        }
+    }
+
+    /// Counts all departures that were kept, and moves their packets on.
+    #[inline(never)]
+    pub(crate) fn depart_together(&mut self, mut meter: Option<&mut Meter>, receiver: &mut impl Receiver<O>) {
+        let mut departures = mem::take(&mut self.departures);
+        for (place, Departure { packet, begun, arrival }) in departures.iter().enumerate() {
+            if let Some(near) = departures.get(place + NEAR) {
+                self.prefetcher(receiver).0.leaves_soon(&near.packet);
+            }
+            if let Some(meter) = &mut meter {
+                meter.departed(*begun, packet.flow, packet.bytes, packet.at);
+            }
+            self.travel(*arrival, packet, false, receiver);
+        }
+        departures.clear();
+        self.departures = departures;
     }
 }
 
-impl Prefetcher<'_> {
-    /// Asks for what the packets need that arrive soon.
+impl<R: FlowCache> Prefetcher<'_, R> {
+    /// Prefetches what the packets need that arrive soon.
     #[inline(never)]
-    pub(crate) fn advance(&self, waiting: &mut dyn Waiting) {
-        waiting.announce(&mut |packet| self.arrives(packet));
-        if let Some(packet) = waiting.near() {
+    fn advance(&self, upcoming: &mut dyn Upcoming) {
+        upcoming.announce(&mut |packet| self.arrives(packet));
+        if let Some(packet) = upcoming.near() {
             self.is_near(packet);
         }
     }
 
-    /// Asks for what those of these packets need that arrive soon after the one at `place`.
-    pub(crate) fn advance_within(&self, packets: &[Packet], place: usize) {
-        if let Some(packet) = packets.get(place + FAR) {
-            self.arrives(packet);
-        }
-        if let Some(packet) = packets.get(place + NEAR) {
-            self.is_near(packet);
-        }
-    }
-
-    /// Asks for what a packet needs that arrives at the next link of its route, or at its host.
+    /// Prefetches what a packet needs that arrives at the next link of its route, or at its host.
     #[inline(always)]
     fn arrives(&self, packet: &Packet) {
         let step = &self.topology.table[packet.route as usize];
         let Some(link) = step.link(packet.flow) else { return self.reaches_host(packet) };
         let Some(link) = self.topology.links.get(link as usize) else { return };
-        if step.is_plain_host_link() {
+        if step.is_droptail_host_link() {
             return prefetch(Some(link));
         }
         match &link.queue {
@@ -101,17 +166,17 @@ impl Prefetcher<'_> {
                     meter.prefetch(packet.flow);
                 }
             }
-            LinkQueue::Plain(_) => self.leaves(packet),
+            LinkQueue::Droptail(_) => self.leaves(packet),
         }
     }
 
-    /// Asks for the link of a host behind the link that a packet crosses, and for the flow if its host takes packets [ahead](crate::flow::hosts).
+    /// Prefetches the link of a host behind the link that a packet crosses, and the flow if its host takes packets early.
     #[inline(always)]
-    pub(crate) fn leaves(&self, packet: &Packet) {
+    fn leaves(&self, packet: &Packet) {
         let step = &self.topology.table[packet.route as usize + 1];
-        let link = step.plain_host_link(packet.flow);
+        let link = step.droptail_host_link(packet.flow);
         prefetch(link.and_then(|link| self.topology.links.get(link as usize)));
-        if step.is_ahead() {
+        if step.is_early() {
             self.reaches_host(packet);
         }
     }
@@ -122,48 +187,31 @@ impl Prefetcher<'_> {
         self.acts(packet.flow, packet.flags.has(Flags::ACK));
     }
 
-    /// Asks for what the sender of `flow`, or else its receiver, needs to send.
+    /// Prefetches what the sender of `flow`, or else its receiver, needs to send.
     #[inline(always)]
     fn acts(&self, flow: u32, sender: bool) {
-        prefetch(self.flows.get(flow));
+        self.flows.prefetch(flow);
         let routes = self.topology.routes_of(flow);
         let step = self.topology.table.get(if sender { routes.forward } else { routes.back } as usize);
-        let link = step.and_then(|step| step.plain_host_link(flow));
+        let link = step.and_then(|step| step.droptail_host_link(flow));
         prefetch(link.and_then(|link| self.topology.links.get(link as usize)));
     }
 
-    /// If a packet that arrives soon reaches its host then, asks for what its flow points to. By now the flow has been loaded.
+    /// Prefetches the scoreboard for a packet that reaches its host soon. By now the flow has been loaded.
     #[inline(always)]
     fn is_near(&self, packet: &Packet) {
         match self.topology.table[packet.route as usize].link(packet.flow) {
-            None => self.prefetch_scoreboard(packet),
-            Some(link) if self.topology.is_plain(link) => self.leaves_soon(packet),
+            None => self.flows.prefetch_scoreboard(packet.flow, packet.flags.has(Flags::ACK)),
+            Some(link) if self.topology.is_droptail(link) => self.leaves_soon(packet),
             Some(_) => {}
         }
     }
 
-    /// If a packet that leaves its link soon reaches its host then, asks for what its flow points to.
+    /// Prefetches the scoreboard for a packet that leaves its link soon, if its host takes packets early.
     #[inline(always)]
-    pub(crate) fn leaves_soon(&self, packet: &Packet) {
-        if self.topology.table[packet.route as usize + 1].is_ahead() {
-            self.prefetch_scoreboard(packet);
+    fn leaves_soon(&self, packet: &Packet) {
+        if self.topology.table[packet.route as usize + 1].is_early() {
+            self.flows.prefetch_scoreboard(packet.flow, packet.flags.has(Flags::ACK));
         }
-    }
-
-    #[inline(always)]
-    fn prefetch_scoreboard(&self, packet: &Packet) {
-        if let Some(flow) = self.flows.get(packet.flow) {
-            flow.prefetch_scoreboard(packet.flags.has(Flags::ACK));
-        }
-    }
-
-    /// Asks for the flows of the next events, once those of the last ones have happened.
-    #[inline(never)]
-    pub(crate) fn advance_events(&self, events: &mut EventQueue) {
-        events.announce(EVENTS, &mut |target| match target {
-            Target::Source(flow) | Target::SenderTimer(flow) => self.acts(flow, true),
-            Target::ReceiverTimer(flow) => self.acts(flow, false),
-            _ => {}
-        });
     }
 }

@@ -1,6 +1,6 @@
 //! Routes as sequences of links.
 
-use crate::schedule::delay_line::NO_LINE;
+use crate::schedule::Line;
 
 /// The starts of a flow's two routes in the table.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,34 +19,37 @@ pub(crate) struct Step {
     base: u32,
     /// The distance between the links of successive flows; 0 for a link between nodes.
     stride: u32,
-    /// The [delay line](crate::schedule::delay_line::DelayLine) of packets that have crossed the link; [`NO_LINE`] where they go on over a plain link
-    /// of a host.
-    pub(crate) line: u32,
+    /// The line of packets that have crossed the link; [`NO_LINE`](Self::NO_LINE) where they go on over a droptail link of a
+    /// host.
+    pub(crate) line: Line,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Link,
-    /// A plain link between a node and a host. Each host has one flow and its own link.
-    PlainHostLink,
-    /// Such a link to a host that takes packets [ahead of their time](crate::flow::hosts).
-    Ahead,
+    /// A droptail link between a node and a host. Each host has one flow and its own link.
+    DroptailHostLink,
+    /// Such a link to a host that takes packets [early](crate::flow::hosts).
+    Early,
     End,
 }
 
 impl Step {
-    pub(crate) const END: Self = Self { base: 0, stride: 0, line: NO_LINE, kind: Kind::End };
+    /// No line.
+    pub(crate) const NO_LINE: Line = Line { port: u32::MAX, line: u32::MAX };
+
+    pub(crate) const END: Self = Self { base: 0, stride: 0, line: Self::NO_LINE, kind: Kind::End };
 
     /// Returns the step over a link between nodes.
     pub(crate) const fn between_nodes(link: u32) -> Self {
-        Self { base: link, stride: 0, line: NO_LINE, kind: Kind::Link }
+        Self { base: link, stride: 0, line: Self::NO_LINE, kind: Kind::Link }
     }
 
     /// Returns the step over the link of a host, for `flow` and those after it, whose links are `stride` apart.
     pub(crate) const fn of_host(link: u32, flow: u32, stride: u32, plain: bool) -> Self {
-        let kind = if plain { Kind::PlainHostLink } else { Kind::Link };
-        Self { base: link.wrapping_sub(flow.wrapping_mul(stride)), stride, line: NO_LINE, kind }
+        let kind = if plain { Kind::DroptailHostLink } else { Kind::Link };
+        Self { base: link.wrapping_sub(flow.wrapping_mul(stride)), stride, line: Self::NO_LINE, kind }
     }
 
     /// Returns the link of `flow`; `None` at the end of the route.
@@ -55,10 +58,10 @@ impl Step {
         (!self.is_end()).then(|| self.number(flow))
     }
 
-    /// Returns the link of `flow` if it is a plain one between a node and a host.
+    /// Returns the link of `flow` if it is a droptail one between a node and a host.
     #[inline]
-    pub(crate) fn plain_host_link(&self, flow: u32) -> Option<u32> {
-        self.is_plain_host_link().then(|| self.number(flow))
+    pub(crate) fn droptail_host_link(&self, flow: u32) -> Option<u32> {
+        self.is_droptail_host_link().then(|| self.number(flow))
     }
 
     /// Returns true where the packet has reached its host.
@@ -67,21 +70,26 @@ impl Step {
         self.kind == Kind::End
     }
 
-    /// Returns true for a plain link between a node and a host.
+    /// Returns true for a droptail link between a node and a host.
     #[inline]
-    pub(crate) const fn is_plain_host_link(&self) -> bool {
-        matches!(self.kind, Kind::PlainHostLink | Kind::Ahead)
+    pub(crate) const fn is_droptail_host_link(&self) -> bool {
+        matches!(self.kind, Kind::DroptailHostLink | Kind::Early)
     }
 
-    /// Returns true for a plain link to a host that takes packets [ahead of their time](crate::flow::hosts).
+    /// Returns true for a droptail link to a host that takes packets [early](crate::flow::hosts).
     #[inline]
-    pub(crate) fn is_ahead(&self) -> bool {
-        self.kind == Kind::Ahead
+    pub(crate) fn is_early(&self) -> bool {
+        self.kind == Kind::Early
     }
 
-    /// Lets the host behind this plain link take packets ahead of their time.
-    pub(crate) const fn set_ahead(&mut self) {
-        self.kind = Kind::Ahead;
+    /// Lets the host behind this droptail link take packets early.
+    pub(crate) const fn set_early(&mut self) {
+        self.kind = Kind::Early;
+    }
+
+    /// Lets the host behind this droptail link take packets in event order.
+    pub(crate) const fn set_in_order(&mut self) {
+        self.kind = Kind::DroptailHostLink;
     }
 
     #[inline]
@@ -98,9 +106,9 @@ mod tests {
     #[test]
     fn each_flow_has_its_own_links() {
         let step = Step::of_host(10, 7, 4, true);
-        assert_eq!([7, 8, 100].map(|flow| step.plain_host_link(flow)), [Some(10), Some(14), Some(10 + 93 * 4)]);
+        assert_eq!([7, 8, 100].map(|flow| step.droptail_host_link(flow)), [Some(10), Some(14), Some(10 + 93 * 4)]);
         let step = Step::of_host(3, 1_000_000_000, 4, false);
-        assert_eq!((step.link(1_000_000_001), step.plain_host_link(1_000_000_001)), (Some(7), None));
+        assert_eq!((step.link(1_000_000_001), step.droptail_host_link(1_000_000_001)), (Some(7), None));
         assert_eq!((Step::between_nodes(5).link(9), Step::END.link(9)), (Some(5), None));
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct LinkShaper {
     transmitter: Transmitter,
     /// The time at which each packet in the buffer arrived at the discipline.
     arrivals: VecDeque<Time>,
+    /// The packet that has left the discipline and is not yet in the buffer.
+    pub(crate) between: Option<Packet>,
     pub(crate) control: Option<RateControl>,
 }
 
@@ -71,7 +73,14 @@ impl LinkShaper {
             probe: shaper.probe,
             turned: BTreeMap::new(),
         });
-        Self { queue, buffer, transmitter: Transmitter::new(shaper.rate), arrivals: VecDeque::new(), control }
+        Self {
+            queue,
+            buffer,
+            transmitter: Transmitter::new(shaper.rate),
+            arrivals: VecDeque::new(),
+            between: None,
+            control,
+        }
     }
 
     /// Sets the route of the probes.
@@ -91,9 +100,10 @@ impl LinkShaper {
         self.transmitter = Transmitter::new(rate);
     }
 
-    /// Hands `packet` over to the buffer, and returns the time until the next packet may follow.
-    pub(crate) fn hand_over(&mut self, packet: &Packet) -> Duration {
+    /// Takes `packet` from the discipline for the buffer, and returns the time until the next packet may follow.
+    pub(crate) fn take(&mut self, packet: &Packet) -> Duration {
         self.arrivals.push_back(packet.at);
+        self.between = Some(*packet);
         self.transmitter.next(packet.bytes)
     }
 

@@ -3,47 +3,43 @@
 use fairlane_autorate::{Decision, PROBE_INTERVAL};
 use fairlane_qdisc::Time;
 
-use crate::measure::accounting::QueueAccounting;
 use crate::measure::observer::Observer;
-use crate::network::link::LinkQueue;
+use crate::network::link_run::AtLink;
 use crate::network::shaper::ShapedPart;
-use crate::network::{Network, observed};
+use crate::network::{InOrder, Network};
 use crate::packet::Packet;
 use crate::schedule::event_key::Target;
+use crate::schedule::link_events::LinkEvent;
 
 impl<O: Observer> Network<O> {
     /// Passes on `packet`, which has left a part of the queue of a link with a shaper.
     #[cold]
-    pub(crate) fn send_shaped(&mut self, now: Time, link: u32, part: ShapedPart, packet: &Packet) {
-        let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
-        let (backlog, average) = observed::<O>(&managed.discipline);
-        let (sacks, dropped, observer) = (&mut self.sacks, &mut self.dropped, &mut self.observer);
-        let meter = managed.meter.as_mut();
-        let mut accounting = QueueAccounting { link, meter, sacks, dropped, observer, backlog, average };
-        match part {
-            ShapedPart::Queue(shaper) => {
-                accounting.handed_over(now, packet);
-                self.hand_over(now, shaper, packet);
+    pub(crate) fn send_shaped(&mut self, now: Time, packet: &Packet, at: &mut AtLink<'_>) {
+        match at.managed.part {
+            Some(ShapedPart::Queue(shaper)) => {
+                self.accounting(at).handed_over(now, packet);
+                at.events.free = now + self.topology.shapers[shaper as usize].take(packet);
             }
-            ShapedPart::Buffer(shaper) => {
-                accounting.departed(now, packet);
+            Some(ShapedPart::Buffer(shaper)) => {
+                self.accounting(at).departed(now, packet);
                 self.topology.left_buffer(now, shaper, packet);
-                self.transmit(now, link, packet);
+                self.send_off(now, packet, at, &mut InOrder);
             }
+            None => {}
         }
     }
 
-    /// Hands `packet`, which has left its discipline, over to the buffer of the link behind `shaper`.
-    fn hand_over(&mut self, now: Time, shaper: u32, packet: &Packet) {
+    /// Hands the packet that has left its discipline, if there is one, over to the buffer of the link behind `shaper`.
+    pub(crate) fn hand_over(&mut self, now: Time, shaper: u32) {
         let bytes = self.topology.handed_over(shaper);
         let state = &mut self.topology.shapers[shaper as usize];
-        let (queue, buffer) = (state.queue, state.buffer);
-        self.events.free_at(now + state.hand_over(packet), queue);
-        let mut packet = Packet { route: packet.route + 1, ..*packet };
+        let Some(mut packet) = state.between.take() else { return };
+        packet = Packet { at: now, route: packet.route + 1, ..packet };
         if state.control.as_mut().is_some_and(|control| control.left(now, &packet, bytes)) {
             packet.sent = now;
         }
-        self.enter(now, buffer, &packet);
+        let buffer = state.buffer;
+        self.handle_at_link(now, buffer, LinkEvent::Arrival(packet));
     }
 
     /// Schedules the first observation of each controller.
@@ -82,6 +78,6 @@ impl<O: Observer> Network<O> {
         if decision.changes() {
             self.topology.set_shaper_rate(shaper, decision.rate);
         }
-        self.observer.decided(link, decision);
+        self.records.observer.decided(link, decision);
     }
 }

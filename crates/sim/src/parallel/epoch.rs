@@ -1,4 +1,4 @@
-//! A stretch of time of a divided run, which several threads handle.
+//! A epoch of time of a divided run, which several threads handle.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -8,15 +8,15 @@ use crossbeam_utils::{Backoff, CachePadded};
 use fairlane_qdisc::Time;
 
 use crate::control::Control;
-use crate::event_loop::Part;
+use crate::event_loop::EventLoop;
 use crate::parallel::mailbox::Mailboxes;
 use crate::parallel::partition::Division;
 
-/// A stretch of time. The parts go through it in steps, each as soon as the packets of the others that it needs have been sent.
-pub(crate) struct Stretch<'a> {
+/// A epoch of time. The parts go through it in steps, each as soon as the packets of the others that it needs have been sent.
+pub(crate) struct Epoch<'a> {
     division: &'a Division,
     mailboxes: &'a Mailboxes,
-    parts: Vec<CachePadded<Mutex<&'a mut Part<()>>>>,
+    parts: Vec<CachePadded<Mutex<&'a mut EventLoop<()>>>>,
     /// The thread that handles each part until another one takes it over. A part that changed its thread at each step would have to come from the
     /// other processor's cache each time.
     owners: &'a [AtomicUsize],
@@ -27,12 +27,12 @@ pub(crate) struct Stretch<'a> {
     panics: AtomicBool,
 }
 
-impl<'a> Stretch<'a> {
-    /// Returns a stretch from `start`, before which nothing happens, to `end`.
+impl<'a> Epoch<'a> {
+    /// Returns a epoch from `start`, before which nothing happens, to `end`.
     pub(crate) fn new(
         division: &'a Division,
         mailboxes: &'a Mailboxes,
-        parts: &'a mut [CachePadded<Part<()>>],
+        parts: &'a mut [CachePadded<EventLoop<()>>],
         owners: &'a [AtomicUsize],
         (start, end): (Time, Time),
     ) -> Self {
@@ -87,10 +87,10 @@ impl<'a> Stretch<'a> {
         if handled.now >= to {
             return false;
         }
-        handled.receive(self.mailboxes);
+        self.mailboxes.receive(lookaheads.sources(part), &mut handled.network);
         handled.handle_before(to, &Control::default());
-        if let Some(border) = &mut handled.network.border {
-            border.post(self.mailboxes);
+        if let Some(boundary) = &mut handled.network.boundary {
+            self.mailboxes.post(boundary);
         }
         self.times[part].store(to.as_nanos(), Ordering::Release);
         true

@@ -1,4 +1,4 @@
-//! TODO
+//! One run on several threads.
 
 pub(crate) mod divided;
 pub(crate) mod epoch;

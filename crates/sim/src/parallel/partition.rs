@@ -1,28 +1,28 @@
 //! How the network of one run is divided among threads.
 
 use std::fmt;
+use std::sync::Arc;
 
 use fairlane_qdisc::Duration;
-use fairlane_scenario::{FlowGroup, Scenario, Traffic};
+use fairlane_scenario::{FlowGroup, Scenario};
 
+use crate::build::names::link_name;
+use crate::build::packet_sizes::{SMALLEST, browser_of, events_per_second, smallest};
+use crate::network::boundary::Owners;
 use crate::network::link::LinkQueue;
-use crate::network::route::Step;
-use crate::network::topology::{Topology, link_name};
+use crate::network::topology::Topology;
 use crate::parallel::lookahead::{Lookaheads, Pace};
-use crate::run::engine::events_per_second;
 
 /// The parts of a run: some of the links between nodes, each with the plain links of hosts behind them, or some of the flows, each with the
 /// links of its hosts before them.
 #[derive(Debug)]
 pub(crate) struct Division {
-    /// The part of each link.
-    pub(crate) links: Vec<u16>,
+    /// The part of each link and flow.
+    pub(crate) owners: Arc<Owners>,
     /// The number of parts that consist of links.
     pub(crate) cores: usize,
     /// The first flow of each part that consists of flows.
     pub(crate) first_flows: Vec<u32>,
-    /// The part of each flow.
-    flows: Vec<u16>,
     pub(crate) lookaheads: Lookaheads,
     pub(crate) pace: Pace,
 }
@@ -69,9 +69,6 @@ impl fmt::Display for Undivided {
     }
 }
 
-/// The smallest packet of a flow whose sizes differ, and the smallest acknowledgement, in bytes.
-pub(crate) const SMALLEST: u64 = 1;
-
 /// The parts with flows for each thread: with several, threads can have about the same work.
 const FLOW_PARTS: usize = 2;
 
@@ -86,91 +83,63 @@ impl Division {
         check(scenario, topology)?;
         let cores = threads.min(topology.first_host_link as usize);
         let first_flows = first_flows(scenario, FLOW_PARTS * threads);
-        let mut division = Self {
+        let partitions = cores + first_flows.len();
+        let mut owners = Owners {
             links: vec![0; topology.links.len()],
             flows: parts_of_flows(cores, &first_flows, flows as u32),
-            cores,
-            lookaheads: Lookaheads::new(cores + first_flows.len()),
-            first_flows,
-            pace: Pace { step: scenario.duration, ahead: scenario.duration, steps: 1 },
+            partitions,
         };
-        division.give_links(topology);
+        give_links(&mut owners, cores, topology);
+        let mut lookaheads = Lookaheads::new(partitions);
         for flow in 0..flows as u32 {
             let routes = topology.routes_of(flow);
-            division.follow(topology, flow, routes.forward);
-            division.follow(topology, flow, routes.back);
+            follow(&mut owners, &mut lookaheads, topology, flow, routes.forward);
+            follow(&mut owners, &mut lookaheads, topology, flow, routes.back);
         }
-        if division.lookaheads.least() == Some(Duration::ZERO) {
+        if lookaheads.least() == Some(Duration::ZERO) {
             return Err(Undivided::NoDelay);
         }
-        if let Some(pace) = division.lookaheads.pace(events_per_second(scenario)) {
-            division.pace = pace;
+        let all_at_once = Pace { step: scenario.duration, ahead: scenario.duration, steps: 1 };
+        let pace = lookaheads.pace(events_per_second(scenario)).unwrap_or(all_at_once);
+        Ok(Self { owners: Arc::new(owners), cores, first_flows, lookaheads, pace })
+    }
+}
+
+/// Gives each link between nodes to the part with the lowest sum of rates.
+fn give_links(owners: &mut Owners, cores: usize, topology: &Topology) {
+    let rate = |link: u32| topology.media[topology.links[link as usize].medium as usize].transmission.rate();
+    let mut links: Vec<u32> = (0..topology.first_host_link).collect();
+    links.sort_by_key(|link| std::cmp::Reverse(rate(*link)));
+    let mut loads = vec![0_u128; cores];
+    for link in links {
+        let Some((part, load)) = loads.iter_mut().enumerate().min_by_key(|(_, load)| **load) else { return };
+        *load += u128::from(rate(link).bits_per_second());
+        owners.links[link as usize] = part as u16;
+    }
+}
+
+/// Gives the links of the hosts on a route of `flow` to their parts, and notes the times from one part to another.
+fn follow(owners: &mut Owners, lookaheads: &mut Lookaheads, topology: &Topology, flow: u32, start: u32) {
+    let mut part = owners.of_flow(flow);
+    let mut delay = None;
+    for step in &topology.table[start as usize..] {
+        let to = match step.link(flow) {
+            Some(link) if link < topology.first_host_link => usize::from(owners.links[link as usize]),
+            // A packet crosses a plain link of a host together with the link before.
+            Some(_) if step.is_droptail_host_link() && delay.is_some() => part,
+            _ => owners.of_flow(flow),
+        };
+        if let Some(delay) = delay.filter(|_| to != part) {
+            lookaheads.note(part, to, delay);
         }
-        Ok(division)
-    }
-
-    /// Returns the number of parts.
-    pub(crate) fn parts(&self) -> usize {
-        self.cores + self.first_flows.len()
-    }
-
-    /// Returns the part that handles the arrival of a packet of `flow` at `step` of its route.
-    #[inline]
-    pub(crate) fn part_of(&self, step: Step, flow: u32) -> usize {
-        match step.link(flow) {
-            Some(link) => usize::from(self.links[link as usize]),
-            None => self.part_of_flow(flow),
+        if to != part || delay.is_none() {
+            delay = Some(Duration::ZERO);
         }
-    }
-
-    /// Returns the part of a flow.
-    #[inline]
-    pub(crate) fn part_of_flow(&self, flow: u32) -> usize {
-        usize::from(self.flows[flow as usize])
-    }
-
-    /// Returns the number of the delay line for packets from one part: those of several parts would not come in the order of time.
-    #[inline]
-    pub(crate) fn line_of(&self, line: u32, from: usize) -> u32 {
-        line * self.parts() as u32 + from as u32
-    }
-
-    /// Gives each link between nodes to the part with the lowest sum of rates.
-    fn give_links(&mut self, topology: &Topology) {
-        let rate = |link: u32| topology.media[topology.links[link as usize].medium as usize].transmission.rate();
-        let mut links: Vec<u32> = (0..topology.first_host_link).collect();
-        links.sort_by_key(|link| std::cmp::Reverse(rate(*link)));
-        let mut loads = vec![0_u128; self.cores];
-        for link in links {
-            let Some((part, load)) = loads.iter_mut().enumerate().min_by_key(|(_, load)| **load) else { return };
-            *load += u128::from(rate(link).bits_per_second());
-            self.links[link as usize] = part as u16;
-        }
-    }
-
-    /// Gives the links of the hosts on a route of `flow` to their parts, and notes the times from one part to another.
-    fn follow(&mut self, topology: &Topology, flow: u32, start: u32) {
-        let mut part = self.part_of_flow(flow);
-        let mut delay = None;
-        for step in &topology.table[start as usize..] {
-            let to = match step.link(flow) {
-                Some(link) if link < topology.first_host_link => usize::from(self.links[link as usize]),
-                // A packet crosses a plain link of a host together with the link before.
-                Some(_) if step.is_plain_host_link() && delay.is_some() => part,
-                _ => self.part_of_flow(flow),
-            };
-            if let Some(delay) = delay.filter(|_| to != part) {
-                self.lookaheads.note(part, to, delay);
-            }
-            if to != part || delay.is_none() {
-                delay = Some(Duration::ZERO);
-            }
-            part = to;
-            let Some(link) = step.link(flow) else { return };
-            self.links[link as usize] = part as u16;
-            let own = topology.media[topology.links[link as usize].medium as usize].delay;
-            delay = Some(if step.is_plain_host_link() { delay.unwrap_or_default() + own } else { own });
-        }
+        part = to;
+        let Some(link) = step.link(flow) else { return };
+        owners.links[link as usize] = part as u16;
+        let own = topology.media[topology.links[link as usize].medium as usize].delay;
+        delay = Some(if step.is_droptail_host_link() { delay.unwrap_or_default() + own } else { own });
     }
 }
 
@@ -205,23 +174,13 @@ fn check(scenario: &Scenario, topology: &Topology) -> Result<(), Undivided> {
     Ok(())
 }
 
-/// Returns the size of the smallest packet of a group in bytes.
-pub(crate) fn smallest(group: &FlowGroup) -> u64 {
-    match &group.traffic {
-        Traffic::Tcp(tcp) => group.packet.get().min(tcp.ack.get()),
-        Traffic::Udp(udp) if udp.sizes_differ() => SMALLEST,
-        Traffic::Udp(_) => group.packet.get(),
-        Traffic::Tfrc(_) => SMALLEST,
-    }
-}
-
 /// Returns the first flow of each of about `parts` parts; the connections of a browser stay together.
 fn first_flows(scenario: &Scenario, parts: usize) -> Vec<u32> {
     let flows: u64 = scenario.flows.iter().map(|group| u64::from(group.count)).sum();
     let mut firsts: Vec<u32> = Vec::with_capacity(parts);
     let mut group_first = 0;
     for group in &scenario.flows {
-        let together = crate::run::engine::web(group).map_or(1, |web| web.connections.max(1));
+        let together = browser_of(group).map_or(1, |web| web.connections.max(1));
         for index in (0..group.count).step_by(together as usize) {
             let flow = group_first + index;
             if u64::from(flow) * parts as u64 >= firsts.len() as u64 * flows {

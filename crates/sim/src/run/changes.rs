@@ -7,11 +7,11 @@ use std::mem;
 use fairlane_qdisc::{BoxQdisc, Host, ParameterError, Rate, Time};
 use fairlane_scenario::{Access, FlowGroup, Hop, Link, LinkSide, Scenario, Source, Traffic};
 
+use crate::build::names::{link_name, link_of};
 use crate::measure::observer::Observer;
 use crate::network::Network;
-use crate::network::droptail_link::PlainLink;
-use crate::network::link::{LinkQueue, Managed, plain_limit};
-use crate::network::topology::{link_name, link_of};
+use crate::network::droptail_link::DroptailLink;
+use crate::network::link::{LinkQueue, Managed, droptail_limit};
 use crate::packet::Packet;
 use crate::run::engine::Engine;
 use crate::run::reloaded::Reloaded;
@@ -117,7 +117,7 @@ impl<O: Observer> Engine<'_, O> {
                     let built = after.queue.build(&host).map_err(|error| ChangeError::Queue { link, error })?;
                     NewQueue::Discipline(after.queue.kind().name(), built)
                 }
-                LinkQueue::Plain(_) => match plain_limit(after.queue.config()) {
+                LinkQueue::Droptail(_) => match droptail_limit(after.queue.config()) {
                     Some(limit) => NewQueue::Limit(limit),
                     None => return Err(fixed(format!("the discipline of link \"{link}\", which carries no data"))),
                 },
@@ -132,7 +132,7 @@ impl<O: Observer> Network<O> {
     /// Replaces the queue of `link`. The packets in it stay and leave first.
     fn set_queue(&mut self, link: u32, queue: NewQueue) {
         let state = &mut self.topology.links[link as usize];
-        state.queue = match (mem::replace(&mut state.queue, LinkQueue::Plain(PlainLink::default())), queue) {
+        state.queue = match (mem::replace(&mut state.queue, LinkQueue::Droptail(DroptailLink::default())), queue) {
             (LinkQueue::Managed(managed), NewQueue::Discipline(kind, discipline)) => {
                 let discipline = Box::new(Reloaded::new(managed.discipline, discipline));
                 LinkQueue::Managed(Box::new(Managed { kind, discipline, ..*managed }))

@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use fairlane_outcome::{Cost, Expected, FlowRun, Run, VideoRun};
 use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
-use fairlane_scenario::{Application, FlowGroup, Hop, Scenario, Traffic, Web};
+use fairlane_scenario::{FlowGroup, Hop, Scenario};
 
+use crate::build::names::link_of;
+use crate::build::packet_sizes::{browser_of, events_per_second};
+use crate::build::topology::{CustomQdiscs, QueueError, build};
 use crate::control::Control;
-use crate::event_loop::Part;
+use crate::event_loop::EventLoop;
 use crate::flow::hosts::Hosts;
 use crate::flow::numbered::Numbered;
 use crate::flow::{Browser, Flow, Totals};
@@ -17,12 +20,13 @@ use crate::measure::observer::Observer;
 use crate::measure::path_delay::Delays;
 use crate::network::Network;
 use crate::network::link::{Link, LinkQueue};
-use crate::network::topology::{CustomQdiscs, MeteredQueue, QueueError, Topology, link_of};
 use crate::packet::{Packet, packet_bytes};
 use crate::parallel::divided::Divided;
 use crate::parallel::partition::Division;
+use crate::run::queue_results::MeteredQueue;
 use crate::run::sampling::Sampling;
 use crate::schedule::event_key::{TARGETS, Target};
+use crate::shortcuts::Shortcuts;
 
 /// The reason why a scenario cannot be run.
 #[derive(Debug)]
@@ -113,7 +117,7 @@ impl From<QueueError> for Error {
 /// # Errors
 /// Returns an [`Error`] if the scenario cannot be run.
 pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
-    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, None)?.run(control))
+    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, None, Shortcuts::default())?.run(control))
 }
 
 /// Runs `scenario` as [`run`] does, with disciplines of the caller.
@@ -131,7 +135,7 @@ pub fn run_with(
     observer: &mut impl Observer,
     mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
 ) -> Result<Run, Error> {
-    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, Some(&mut custom))?.run(control))
+    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, Some(&mut custom), Shortcuts::default())?.run(control))
 }
 
 /// Returns the memory in bytes that the flows and the hosts' links of `scenario` take. Packets, queues and results take
@@ -153,7 +157,7 @@ pub(crate) struct Engine<'s, O> {
     /// The seed of the run.
     pub(crate) seed: Seed,
     /// All links and flows.
-    pub(crate) part: Part<O>,
+    pub(crate) part: EventLoop<O>,
     /// The counts of each flow when the measurement began; empty if it began at time zero.
     before: Vec<Tally>,
     /// The start of the measurement; `None` during the warm-up.
@@ -169,6 +173,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         run: u32,
         observer: O,
         custom: Option<&'c mut CustomQdiscs<'c>>,
+        shortcuts: Shortcuts,
     ) -> Result<Self, Error> {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
         // Links with a shaper have a buffer as well, in each direction.
@@ -187,25 +192,29 @@ impl<'s, O: Observer> Engine<'s, O> {
             return Err(Error::NoMemory { flows: count, bytes });
         }
         let seed = Seed::new(scenario.seed).numbered(u64::from(run));
-        let topology = Topology::new(&scenario, seed, custom)?;
+        // Observers are shown all events in their order.
+        let shortcuts = if O::ACTIVE { Shortcuts::NONE } else { shortcuts };
+        let topology = build(&scenario, seed, custom, shortcuts)?;
         let mut network = Network::new(topology, events_per_second(&scenario), observer);
         let mut flows = Vec::with_capacity(count);
+        let mut browsers = Numbered::new(0, Vec::new());
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
             for index in 0..group.count {
                 let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
-                if let Some(web) = web(group).filter(|web| index.is_multiple_of(web.connections)) {
-                    network.browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
+                if let Some(web) = browser_of(group).filter(|web| index.is_multiple_of(web.connections)) {
+                    browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
                 }
-                let browser = network.browsers.numbers().end.checked_sub(1);
+                let browser = browsers.numbers().end.checked_sub(1);
                 let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser);
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }
         }
         network.start_controllers();
-        let sampling = Sampling::of(&network.observer);
-        let part = Part::new(network, Hosts::new(Numbered::new(0, flows), Delays::new(&scenario)));
+        let sampling = Sampling::of(&network.records.observer);
+        let hosts = Hosts::new(Numbered::new(0, flows), browsers, Delays::new(&scenario));
+        let part = EventLoop::new(network, hosts);
         Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
     }
 
@@ -260,9 +269,9 @@ impl<'s, O: Observer> Engine<'s, O> {
 
     /// Starts the measurement at the end of the warm-up.
     fn begin_measurement(&mut self) {
-        let Part { network, hosts, now, .. } = &self.part;
+        let EventLoop { network, hosts, now, .. } = &self.part;
         if *now > Time::ZERO {
-            self.before = tallies(hosts.flows.iter(), &network.dropped, &network.lost).collect();
+            self.before = tallies(hosts.flows.iter(), &network.records.dropped, &network.records.lost).collect();
         }
         self.from = Some(*now);
         self.part.begin_measurement();
@@ -276,7 +285,6 @@ impl<'s, O: Observer> Engine<'s, O> {
         let network = &self.part.network;
         let (mut inside, mut dropped) = (network.events.packets() as u64, 0);
         for link in &network.topology.links {
-            inside += link.in_flight() as u64;
             if let LinkQueue::Managed(managed) = &link.queue {
                 let (status, counters) = (managed.discipline.status(), managed.discipline.counters());
                 let (departed, lost) = (counters.departed, counters.dropped_total());
@@ -286,8 +294,8 @@ impl<'s, O: Observer> Engine<'s, O> {
                 dropped += lost.packets;
             }
         }
-        dropped += network.dropped_at_plain_links + network.lost_on_links;
-        assert_eq!(network.injected, network.ejected + self.part.hosts.handled + dropped + inside);
+        dropped += network.dropped_at_droptail_links + network.lost_on_links;
+        assert_eq!(network.injected, network.ejected + self.part.hosts.early + dropped + inside);
     }
 
     fn result(self, partial: bool) -> Run {
@@ -295,10 +303,10 @@ impl<'s, O: Observer> Engine<'s, O> {
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
         let Self { scenario, run, part, before, from, changes, .. } = self;
         let events = part.events();
-        let Part { network, hosts, now, .. } = part;
-        let Hosts { flows, delays, handled, .. } = hosts;
+        let EventLoop { network, hosts, now, .. } = part;
+        let Hosts { flows, delays, early, .. } = hosts;
         let (scenario, from) = (&*scenario, from.unwrap_or(now));
-        let packet_hops = network.packet_hops + handled;
+        let packet_hops = network.packet_hops + early;
         // Frees unneeded parts first: for a million flows the result is as large as the network.
         let (topology, dropped, lost) = network.close();
         let metered: Vec<MeteredQueue> = topology.metered(scenario, (from, now)).collect();
@@ -348,17 +356,6 @@ impl Engine<'_, ()> {
         self.check();
         let run = self.result(partial);
         Run { cost: Cost { cpu_s, ..run.cost }, ..run }
-    }
-}
-
-/// Returns the pages that a group loads; `None` for other traffic.
-pub(crate) const fn web(group: &FlowGroup) -> Option<&Web> {
-    match &group.traffic {
-        Traffic::Tcp(tcp) => match &tcp.application {
-            Application::Web(web) => Some(web),
-            _ => None,
-        },
-        _ => None,
     }
 }
 
@@ -469,20 +466,4 @@ fn flow_runs(
         }
     }
     runs
-}
-
-/// Estimates the number of events per second: five for each packet that crosses a link between nodes, and two for each
-/// packet of a UDP source.
-pub(crate) fn events_per_second(scenario: &Scenario) -> f64 {
-    let packet_bits = |bytes: u64| 8.0 * bytes.max(1) as f64;
-    let smallest = scenario.flows.iter().map(|group| group.packet.get()).min().unwrap_or(1000);
-    let rates = scenario.links.iter().map(|link| link.forward.rate.bits_per_second() as f64);
-    let links = rates.map(|rate| 5.0 * rate / packet_bits(smallest));
-    let sources = scenario.flows.iter().map(|group| match &group.traffic {
-        Traffic::Udp(udp) => {
-            2.0 * f64::from(group.count) * udp.rate.bits_per_second() as f64 / packet_bits(group.packet.get())
-        }
-        Traffic::Tcp(_) | Traffic::Tfrc(_) => 0.0,
-    });
-    links.chain(sources).sum()
 }

@@ -1,9 +1,12 @@
-//! TODO
+//! What a caller starts: a run, a simulation in steps, a batch, a replay.
 
 pub(crate) mod batch;
 pub(crate) mod changes;
 pub(crate) mod engine;
+pub(crate) mod intervals;
+pub(crate) mod queue_results;
 pub(crate) mod reloaded;
 pub(crate) mod replay;
 pub(crate) mod sampling;
 pub(crate) mod simulation;
+pub(crate) mod threads;

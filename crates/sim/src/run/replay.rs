@@ -6,7 +6,7 @@ use fairlane_traffic::Transmitter;
 
 use crate::control::Control;
 use crate::measure::queue_meter::Meter;
-use crate::network::retry_at;
+use crate::network::link_run::retry_at;
 use crate::run::engine::Error;
 
 /// The queue's name in outcomes, the same as in a dumbbell scenario.

@@ -37,12 +37,12 @@ impl Sampling {
     pub(crate) fn take<O: Observer>(&mut self, now: Time, flows: &Numbered<Flow>, network: &mut Network<O>) {
         self.last = now;
         for (id, flow) in flows.iter().enumerate() {
-            let (dropped, lost) = (network.dropped[id], network.lost[id]);
-            network.observer.flow(now, &flow.sample(dropped, lost));
+            let (dropped, lost) = (network.records.dropped[id], network.records.lost[id]);
+            network.records.observer.flow(now, &flow.sample(dropped, lost));
         }
         for (number, link) in network.topology.links.iter().enumerate() {
             if let Some(sample) = queue_sample(number as u32, link) {
-                network.observer.queue(now, &sample);
+                network.records.observer.queue(now, &sample);
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::packet::Packet;
 use crate::run::changes::ChangeError;
 use crate::run::engine::{Engine, Error};
 use crate::run::sampling::queue_sample;
+use crate::shortcuts::Shortcuts;
 
 /// A run of a scenario that advances in steps, as control loops and other simulators need it.
 ///
@@ -83,7 +84,7 @@ impl Simulation {
     /// # Errors
     /// Returns an [`Error`] if the scenario cannot be run.
     pub fn new(scenario: &Scenario, run: u32) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), None)? })
+        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), None, Shortcuts::default())? })
     }
 
     /// Prepares a run with disciplines of the caller, which `custom` returns as for [`run_with`](crate::run_with).
@@ -95,7 +96,9 @@ impl Simulation {
         run: u32,
         mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
     ) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), Some(&mut custom))? })
+        Ok(Self {
+            engine: Engine::new(Cow::Owned(scenario.clone()), run, (), Some(&mut custom), Shortcuts::default())?,
+        })
     }
 }
 
@@ -105,18 +108,18 @@ impl<O: Observer> Simulation<O> {
     /// # Errors
     /// As [`new`](Simulation::new).
     pub fn observed(scenario: &Scenario, run: u32, observer: O) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, observer, None)? })
+        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, observer, None, Shortcuts::default())? })
     }
 
     /// Returns the observer.
     #[must_use]
     pub const fn observer(&self) -> &O {
-        &self.engine.part.network.observer
+        &self.engine.part.network.records.observer
     }
 
     /// Returns the observer, to be changed.
     pub const fn observer_mut(&mut self) -> &mut O {
-        &mut self.engine.part.network.observer
+        &mut self.engine.part.network.records.observer
     }
 
     /// Returns the time until which all events have been handled.
@@ -157,7 +160,7 @@ impl<O: Observer> Simulation<O> {
     pub fn flow(&self, id: u32) -> Option<FlowSample> {
         let network = &self.engine.part.network;
         let flow = self.engine.part.hosts.flows.get(id)?;
-        Some(flow.sample(network.dropped[id as usize], network.lost[id as usize]))
+        Some(flow.sample(network.records.dropped[id as usize], network.records.lost[id as usize]))
     }
 
     /// Returns the counts since time zero and the state of each queue that outcomes report, in the order of

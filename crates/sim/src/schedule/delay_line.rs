@@ -1,15 +1,13 @@
 //! Packets on their way over links with a constant delay.
 
-use std::cmp::Ordering;
-
 use fairlane_qdisc::Time;
 
-use crate::network::prefetch::{FAR, NEAR, Waiting};
 use crate::packet::Packet;
-use crate::schedule::event_key::turn;
+use crate::schedule::event_key::arrival_order;
+use crate::schedule::upcoming::{FAR, NEAR, Upcoming};
 
-/// The packets on all links of one [medium](crate::network::link::Medium) that arrive a constant time after they were sent: they come out in the
-/// order in which they went in, so none has to be sorted among the events. Packets that arrive at the same time come out in the
+/// Packets that arrive a constant time after they were sent. They come out in the order in which they went in, so none has
+/// to be sorted among the events. Packets that arrive at the same time come out in the
 /// [order](crate::schedule::event_key::arrival_key) of their flows.
 ///
 /// It is a ring whose size is a power of two. A packet is written to its place at once, and read there.
@@ -19,44 +17,18 @@ pub(crate) struct DelayLine {
     /// The positions of the first packet and after the last one, which only grow; a slot's index is the position modulo the size.
     head: usize,
     tail: usize,
-    /// The time of the first packet; [`Time::MAX`] if there is none.
-    first: Time,
-    /// The time of the packet that was last, even if there is none any more.
+    /// The time of the last packet; [`Time::MAX`] if there is none, so that [`push_behind`](Self::push_behind) has one
+    /// comparison for both.
     last: Time,
-    /// The position before which all packets have been [announced](Waiting).
+    /// The position before which all packets have been [announced](Upcoming).
     announced: usize,
 }
 
 impl Default for DelayLine {
     fn default() -> Self {
-        Self { slots: Vec::new(), head: 0, tail: 0, first: Time::MAX, last: Time::ZERO, announced: 0 }
+        Self { slots: Vec::new(), head: 0, tail: 0, last: Time::MAX, announced: 0 }
     }
 }
-
-/// What became of a packet that was to be added to a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pushed {
-    /// It is the first one.
-    First,
-    /// It comes behind others.
-    Behind,
-    /// Its place is too far from the end, so it was not added.
-    Refused,
-}
-
-/// Where the packets of a line arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum LineEnd {
-    /// At hosts or at their links.
-    Host,
-    /// At hosts that take packets [ahead of their time](crate::flow::hosts) from this link between nodes.
-    Ahead(u32),
-    /// At this link between nodes.
-    Link(u32),
-}
-
-/// No delay line.
-pub(crate) const NO_LINE: u32 = u32::MAX;
 
 /// How far from its end a line looks for the place of a packet. Sizes that differ, or fractions of a nanosecond, let a packet
 /// arrive a little before others.
@@ -65,36 +37,26 @@ const REACH: usize = 16;
 /// The size of the first ring.
 const FIRST_SIZE: usize = 16;
 
-/// Compares packets by what orders arrivals.
-pub(crate) fn order(a: &Packet, b: &Packet) -> Ordering {
-    a.at.cmp(&b.at).then_with(|| (a.flow ^ turn(a.at)).cmp(&(b.flow ^ turn(b.at))))
-}
-
 impl DelayLine {
-    /// Adds `packet`, which arrives at `at` at this step of its route.
+    /// Adds `packet`, which arrives at `at` at this step of its route, behind others; returns false, and adds nothing,
+    /// where it is not so simple: the line is empty, the ring is full, or the packet does not come last.
     #[inline(always)]
-    pub(crate) fn push(&mut self, packet: &Packet, at: Time, route: u32) -> Pushed {
-        if at <= self.last || self.tail.wrapping_sub(self.head) == self.slots.len() {
-            return self.push_with_care(Packet { at, route, ..*packet });
+    pub(crate) fn push_behind(&mut self, packet: &Packet, at: Time, route: u32) -> bool {
+        if at <= self.last || self.len() == self.slots.len() {
+            return false;
         }
         let index = self.slot(self.tail);
         self.slots[index] = Packet { at, route, ..*packet };
-        let first = self.tail == self.head;
         self.tail = self.tail.wrapping_add(1);
         self.last = at;
-        if !first {
-            return Pushed::Behind;
-        }
-        self.first = at;
-        Pushed::First
+        true
     }
 
-    /// As [`push`](Self::push), also where the ring is full or the packet does not come last.
-    #[inline(never)]
-    fn push_with_care(&mut self, packet: Packet) -> Pushed {
-        let is_before = |other: &Packet| order(&packet, other).is_lt();
+    /// Adds `packet` where it belongs; returns false, and adds nothing, if that is too far from the end.
+    pub(crate) fn insert(&mut self, packet: Packet) -> bool {
+        let is_before = |other: &Packet| arrival_order(&packet, other).is_lt();
         if self.len() > REACH && is_before(&self.at(self.len() - 1 - REACH)) {
-            return Pushed::Refused;
+            return false;
         }
         if self.len() == self.slots.len() {
             self.grow(&packet);
@@ -116,11 +78,7 @@ impl DelayLine {
         }
         self.tail = self.tail.wrapping_add(1);
         self.announced = self.announced.min(position);
-        if position != self.head {
-            return Pushed::Behind;
-        }
-        self.first = packet.at;
-        Pushed::First
+        true
     }
 
     /// Doubles the ring; `any` packet fills the new slots.
@@ -132,23 +90,15 @@ impl DelayLine {
         (self.slots, self.head, self.tail, self.announced) = (slots, 0, len, self.announced.saturating_sub(self.head));
     }
 
-    /// Removes the first packet, of which there is one, and returns that behind it.
+    /// Removes and returns the first packet; `None` if there is none.
     #[inline(always)]
-    pub(crate) fn remove_first(&mut self) -> Option<&Packet> {
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        let packet = *self.front()?;
         self.head = self.head.wrapping_add(1);
         if self.head == self.tail {
-            self.first = Time::MAX;
-            return None;
+            self.last = Time::MAX;
         }
-        let next = self.slots.get(self.slot(self.head))?;
-        self.first = next.at;
-        Some(next)
-    }
-
-    /// Returns the time of arrival of the first packet; [`Time::MAX`] if there is none.
-    #[inline(always)]
-    pub(crate) const fn first_at(&self) -> Time {
-        self.first
+        Some(packet)
     }
 
     /// Returns the first packet.
@@ -172,14 +122,9 @@ impl DelayLine {
     pub(crate) const fn len(&self) -> usize {
         self.tail.wrapping_sub(self.head)
     }
-
-    /// Returns all packets.
-    pub(crate) fn into_packets(self) -> impl Iterator<Item = Packet> {
-        (0..self.len()).map(move |place| self.at(place))
-    }
 }
 
-impl Waiting for DelayLine {
+impl Upcoming for DelayLine {
     fn announce(&mut self, each: &mut dyn FnMut(&Packet)) {
         let (from, to) = (self.announced.max(self.head), self.tail.min(self.head.wrapping_add(FAR)));
         (from..to).for_each(|position| each(&self.slots[self.slot(position)]));
@@ -224,25 +169,21 @@ mod tests {
             if random.chance(0.5) {
                 let ahead = if random.chance(0.02) { 0 } else { 30 + random.below(4) };
                 let packet = packet(now + u64::from(ahead), random.below(3), seq);
-                let place = list.partition_point(|other| order(other, &packet).is_le());
-                match line.push(&packet, packet.at, packet.route) {
-                    pushed @ (Pushed::First | Pushed::Behind) => {
-                        assert_eq!(pushed == Pushed::First, place == 0);
-                        assert!(list.len() - place <= REACH);
-                        list.insert(place, packet);
-                    }
-                    Pushed::Refused => {
-                        assert!(list.len() - place > REACH);
-                        refused += 1;
-                    }
+                let place = list.partition_point(|other| arrival_order(other, &packet).is_le());
+                let behind = line.push_behind(&packet, packet.at, packet.route);
+                assert!(!behind || !list.is_empty() && place == list.len());
+                if behind || line.insert(packet) {
+                    assert!(list.len() - place <= REACH);
+                    list.insert(place, packet);
+                } else {
+                    assert!(list.len() - place > REACH);
+                    refused += 1;
                 }
             } else if !list.is_empty() {
-                assert_eq!(line.front(), Some(&list.remove(0)));
-                assert_eq!(line.remove_first(), list.first());
+                assert_eq!(line.pop(), Some(list.remove(0)));
             }
             assert_eq!(line.len(), list.len());
             assert_eq!((line.front(), line.near()), (list.first(), list.get(NEAR)));
-            assert_eq!(line.first_at(), list.first().map_or(Time::MAX, |packet| packet.at));
         }
         assert!(refused > 0, "no packet came too early");
     }
@@ -255,13 +196,12 @@ mod tests {
         let (mut line, mut announced) = (DelayLine::default(), Vec::new());
         for seq in 0..5_000 {
             let packet = packet(u64::from(seq + random.below(12)), 1, seq);
-            let pushed = line.push(&packet, packet.at, 0);
-            assert_ne!(pushed, Pushed::Refused);
+            assert!(line.push_behind(&packet, packet.at, 0) || line.insert(packet));
             if seq >= 10 {
                 line.announce(&mut |packet| announced.push(packet.seq));
                 let first = line.front().map(|packet| packet.seq);
                 assert!(first.is_some_and(|first| announced.contains(&first)), "{first:?}");
-                line.remove_first();
+                line.pop();
             }
         }
     }

@@ -1,8 +1,14 @@
-//! The kinds of events, and their order. Events of the same time come by their kind and then by the number of their link or
-//! flow, never by the order in which they were scheduled: so the order does not depend on what else is being simulated. At each time the
-//! numbers are [turned](turn): flows of equal paths meet at the same nanosecond again and again, and none may always come first.
+//! The total order of events: time, then kind, then a hash of the link or flow.
+//!
+//! The order never depends on which event was scheduled first, so it is the same however a run is divided. At each time
+//! another [tie-break](tie_break) hash decides: flows of equal paths meet at the same nanosecond again and again, and none
+//! may always come first.
+
+use std::cmp::Ordering;
 
 use fairlane_qdisc::Time;
+
+use crate::packet::Packet;
 
 /// The kind of an event, and the number of the link, flow or shaper that handles it. At the same time a link becomes free before packets
 /// arrive, and packets arrive before timers fire.
@@ -12,8 +18,6 @@ pub(crate) enum Target {
     LinkFree(u32),
     /// This link's discipline may release a packet that it held back.
     Release(u32),
-    /// The next packet on this link, which reorders packets, reaches the far end.
-    ReorderedArrival(u32),
     /// The controller of this shaper observes the traffic and sends its next probe.
     RateControl(u32),
     /// This flow's source starts, stops or sends its next packet.
@@ -39,11 +43,10 @@ impl Target {
             Self::LinkFree(index) => (0, index),
             Self::Release(index) => (1, index),
             // 2 is the arrival of a packet.
-            Self::ReorderedArrival(index) => (3, index),
-            Self::RateControl(index) => (4, index),
-            Self::Source(index) => (5, index),
-            Self::SenderTimer(index) => (6, index),
-            Self::ReceiverTimer(index) => (7, index),
+            Self::RateControl(index) => (3, index),
+            Self::Source(index) => (4, index),
+            Self::SenderTimer(index) => (5, index),
+            Self::ReceiverTimer(index) => (6, index),
         };
         kind << INDEX_BITS | index
     }
@@ -51,14 +54,13 @@ impl Target {
     /// Returns the target of an event with this key.
     pub(crate) const fn decode(key: u128) -> Self {
         let code = (key >> 32) as u32;
-        let index = (code ^ turn(time_of(key))) & (TARGETS as u32 - 1);
+        let index = (code ^ tie_break(time_of(key))) & (TARGETS as u32 - 1);
         match code >> INDEX_BITS {
             0 => Self::LinkFree(index),
             1 => Self::Release(index),
-            3 => Self::ReorderedArrival(index),
-            4 => Self::RateControl(index),
-            5 => Self::Source(index),
-            6 => Self::SenderTimer(index),
+            3 => Self::RateControl(index),
+            4 => Self::Source(index),
+            5 => Self::SenderTimer(index),
             _ => Self::ReceiverTimer(index),
         }
     }
@@ -66,12 +68,12 @@ impl Target {
 
 /// Returns the key by which an event is ordered: its time, what it is, and 32 bits that are 0.
 pub(crate) const fn event_key(at: Time, target: Target) -> u128 {
-    (at.as_nanos() as u128) << 64 | ((target.encode() ^ turn(at)) as u128) << 32
+    (at.as_nanos() as u128) << 64 | ((target.encode() ^ tie_break(at)) as u128) << 32
 }
 
 /// Returns the key by which the arrival of a packet of `flow` is ordered.
 pub(crate) const fn arrival_key(at: Time, flow: u32) -> u128 {
-    (at.as_nanos() as u128) << 64 | ((2 << INDEX_BITS | (flow ^ turn(at))) as u128) << 32
+    (at.as_nanos() as u128) << 64 | ((2 << INDEX_BITS | (flow ^ tie_break(at))) as u128) << 32
 }
 
 /// Returns a key that comes before all events and arrivals of a time.
@@ -79,10 +81,11 @@ pub(crate) const fn start_key(at: Time) -> u128 {
     (at.as_nanos() as u128) << 64
 }
 
-/// Returns the bits that are inverted in the numbers of links and flows to order them at this time: the upper bits of its product with
-/// 2^64 over the golden ratio (Knuth 1998, section 6.4). Of two numbers either is the smaller one at half of all times.
+/// Returns the bits that are inverted in the numbers of links and flows to order them at this time: the upper bits of its
+/// product with 2^64 over the golden ratio (Knuth 1998, section 6.4). Of two numbers, each is the smaller one at half of
+/// all times.
 #[inline]
-pub(crate) const fn turn(at: Time) -> u32 {
+pub(crate) const fn tie_break(at: Time) -> u32 {
     let product = at.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let low = (product >> (u64::BITS - LOW_BITS)) as u32;
     let high = (product >> (u64::BITS - INDEX_BITS)) as u32;
@@ -92,6 +95,53 @@ pub(crate) const fn turn(at: Time) -> u32 {
 /// Returns the time of an event with this key.
 pub(crate) const fn time_of(key: u128) -> Time {
     Time::from_nanos((key >> 64) as u64)
+}
+
+/// Compares packets by what orders their arrivals.
+pub(crate) fn arrival_order(a: &Packet, b: &Packet) -> Ordering {
+    a.at.cmp(&b.at).then_with(|| (a.flow ^ tie_break(a.at)).cmp(&(b.flow ^ tie_break(b.at))))
+}
+
+/// The next arrival at one of several places, such as delay lines, and the number of the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FirstArrival {
+    pub(crate) at: Time,
+    pub(crate) flow: u32,
+    pub(crate) place: u32,
+}
+
+impl FirstArrival {
+    /// No packet.
+    pub(crate) const NONE: Self = Self { at: Time::MAX, flow: 0, place: 0 };
+
+    /// Returns the arrival of `packet`.
+    #[inline(always)]
+    pub(crate) const fn of(packet: &Packet, place: u32) -> Self {
+        Self { at: packet.at, flow: packet.flow, place }
+    }
+
+    /// Returns the arrival with this key.
+    pub(crate) const fn decode(key: u128, place: u32) -> Self {
+        let at = time_of(key);
+        Self { at, flow: ((key >> 32) as u32 ^ tie_break(at)) & (TARGETS as u32 - 1), place }
+    }
+
+    /// Returns the key of this arrival.
+    pub(crate) const fn key(&self) -> u128 {
+        arrival_key(self.at, self.flow)
+    }
+
+    /// Returns true if this packet arrives before the other one.
+    #[inline(always)]
+    pub(crate) fn comes_before(&self, other: &Self) -> bool {
+        self.at < other.at || (self.at == other.at && is_before(self.flow, other.flow, self.at))
+    }
+}
+
+/// Returns true if of two flows' packets that arrive at this time that of `flow` comes first.
+#[inline(never)]
+const fn is_before(flow: u32, other: u32, at: Time) -> bool {
+    flow ^ tie_break(at) < other ^ tie_break(at)
 }
 
 #[cfg(test)]
@@ -105,7 +155,6 @@ mod tests {
         let targets = [
             Target::LinkFree(last),
             Target::Release(0),
-            Target::ReorderedArrival(last),
             Target::RateControl(3),
             Target::Source(7),
             Target::SenderTimer(last),

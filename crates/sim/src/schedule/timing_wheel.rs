@@ -1,12 +1,12 @@
-//! The events of links and flows, in the order of their [keys](crate::schedule::event_key::event_key).
+//! A priority queue of timers, and of packets that arrive out of order.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use fairlane_qdisc::Time;
 
 use crate::schedule::bit_index::Occupied;
-use crate::schedule::event_key::{Target, event_key, start_key, time_of};
+use crate::schedule::event_key::{start_key, time_of};
 use crate::schedule::tournament::NEVER;
 
 /// A hierarchical timing wheel (Varghese and Lauck 1987) of two levels, with a heap for the distant future.
@@ -16,22 +16,22 @@ use crate::schedule::tournament::NEVER;
 /// short enough to hold about two events, so the cost of finding the next event does not depend on how many are
 /// pending. The events of a slot are sorted when its time comes.
 ///
-/// Events are stored as their [keys](event_key).
+/// Each event has a key, which orders it, and an item.
 #[derive(Debug)]
-pub(crate) struct EventQueue {
+pub(crate) struct TimingWheel<T> {
     /// A slot is 2^shift nanoseconds long.
     shift: u32,
     /// The slot whose events are in `due`, counted from time zero.
     current: u64,
     /// The remaining events of the current slot, the next event last.
-    due: Vec<u128>,
+    due: Vec<(u128, T)>,
     fine: FineWheel,
     /// The events on the fine wheel.
-    chains: EntryChains,
-    coarse: CoarseWheel,
-    /// The keys of the events beyond the coarse wheel.
-    distant: BinaryHeap<Reverse<u128>>,
-    /// See [`EventQueue::bound`].
+    chains: EntryChains<T>,
+    coarse: CoarseWheel<T>,
+    /// The events beyond the coarse wheel.
+    distant: BinaryHeap<Reverse<Distant<T>>>,
+    /// See [`TimingWheel::bound`].
     bound: u128,
     /// The slot before which all events have been announced.
     announced: u64,
@@ -59,9 +59,9 @@ impl FineWheel {
         Self { heads: vec![NIL; SLOTS as usize], occupied: Occupied::new(SLOTS as usize) }
     }
 
-    fn add(&mut self, slot: u64, entry: u128, chains: &mut EntryChains) {
+    fn add<T: Copy>(&mut self, slot: u64, event: (u128, T), chains: &mut EntryChains<T>) {
         let position = (slot % SLOTS) as usize;
-        self.heads[position] = chains.insert(entry, self.heads[position]);
+        self.heads[position] = chains.insert(event, self.heads[position]);
         self.occupied.set(position);
     }
 
@@ -75,19 +75,19 @@ impl FineWheel {
 /// The later rotations, each a list of events in chunks: the events of a rotation are adjacent in memory where they are
 /// read together, and no list reserves memory that another one needs.
 #[derive(Debug)]
-struct CoarseWheel {
+struct CoarseWheel<T> {
     /// The chunk of each rotation that is not full: an index into `chunks`, or [`NIL`].
     heads: Vec<u32>,
     occupied: Occupied,
-    chunks: Vec<Chunk>,
+    chunks: Vec<Chunk<T>>,
     /// The first free chunk.
     free: u32,
 }
 
 /// Events of one rotation.
 #[derive(Debug)]
-struct Chunk {
-    entries: [u128; CHUNK],
+struct Chunk<T> {
+    entries: [(u128, T); CHUNK],
     len: u32,
     /// The next chunk of the rotation, or the next free one.
     next: u32,
@@ -96,29 +96,29 @@ struct Chunk {
 /// Events in a chunk.
 const CHUNK: usize = 32;
 
-impl CoarseWheel {
+impl<T: Copy> CoarseWheel<T> {
     fn new() -> Self {
         let heads = vec![NIL; ROTATIONS as usize];
         Self { heads, occupied: Occupied::new(ROTATIONS as usize), chunks: Vec::new(), free: NIL }
     }
 
-    fn add(&mut self, rotation: u64, entry: u128) {
+    fn add(&mut self, rotation: u64, event: (u128, T)) {
         let position = (rotation % ROTATIONS) as usize;
         let mut head = self.heads[position];
         if head == NIL || self.chunks[head as usize].len as usize == CHUNK {
-            head = self.add_chunk(head);
+            head = self.add_chunk(head, event);
             self.heads[position] = head;
             self.occupied.set(position);
         }
         let chunk = &mut self.chunks[head as usize];
-        chunk.entries[chunk.len as usize] = entry;
+        chunk.entries[chunk.len as usize] = event;
         chunk.len += 1;
     }
 
-    /// Returns the index of an empty chunk that is chained before `next`.
-    fn add_chunk(&mut self, next: u32) -> u32 {
+    /// Returns the index of an empty chunk that is chained before `next`; `any` event fills it.
+    fn add_chunk(&mut self, next: u32, any: (u128, T)) -> u32 {
         if self.free == NIL {
-            self.chunks.push(Chunk { entries: [0; CHUNK], len: 0, next });
+            self.chunks.push(Chunk { entries: [any; CHUNK], len: 0, next });
             return self.chunks.len() as u32 - 1;
         }
         let index = self.free;
@@ -129,7 +129,7 @@ impl CoarseWheel {
     }
 
     /// Removes the events of `rotation` and passes each to `to`.
-    fn drain(&mut self, rotation: u64, mut to: impl FnMut(u128)) {
+    fn drain(&mut self, rotation: u64, mut to: impl FnMut((u128, T))) {
         let position = (rotation % ROTATIONS) as usize;
         self.occupied.clear(position);
         let mut head = std::mem::replace(&mut self.heads[position], NIL);
@@ -145,39 +145,39 @@ impl CoarseWheel {
 
 /// Storage for chains of events.
 #[derive(Debug)]
-struct EntryChains {
-    /// Each entry with the index of the next one of its chain, or of the next free one.
-    entries: Vec<(u128, u32)>,
+struct EntryChains<T> {
+    /// Each event with the index of the next one of its chain, or of the next free one.
+    entries: Vec<((u128, T), u32)>,
     /// The first free index.
     free: u32,
 }
 
-impl EntryChains {
-    /// Chains `entry` before `next` and returns its index.
-    fn insert(&mut self, entry: u128, next: u32) -> u32 {
+impl<T: Copy> EntryChains<T> {
+    /// Chains `event` before `next` and returns its index.
+    fn insert(&mut self, event: (u128, T), next: u32) -> u32 {
         if self.free == NIL {
-            self.entries.push((entry, next));
+            self.entries.push((event, next));
             return self.entries.len() as u32 - 1;
         }
         let index = self.free;
         let slot = &mut self.entries[index as usize];
         self.free = slot.1;
-        *slot = (entry, next);
+        *slot = (event, next);
         index
     }
 
-    /// Returns the least entry of the chain that begins at `head`.
+    /// Returns the least key of the chain that begins at `head`.
     fn least(&self, head: u32) -> u128 {
         let (mut least, mut chained) = (NEVER, head);
         while chained != NIL {
-            let (entry, next) = self.entries[chained as usize];
-            (least, chained) = (least.min(entry), next);
+            let ((key, _), next) = self.entries[chained as usize];
+            (least, chained) = (least.min(key), next);
         }
         least
     }
 
-    /// Removes the entry at `index`, and returns it with the index of the next one.
-    fn remove(&mut self, index: u32) -> (u128, u32) {
+    /// Removes the event at `index`, and returns it with the index of the next one.
+    fn remove(&mut self, index: u32) -> ((u128, T), u32) {
         let slot = &mut self.entries[index as usize];
         let taken = *slot;
         slot.1 = self.free;
@@ -186,7 +186,31 @@ impl EntryChains {
     }
 }
 
-impl EventQueue {
+/// An event beyond the coarse wheel, ordered by its key.
+#[derive(Debug)]
+struct Distant<T>(u128, T);
+
+impl<T> PartialEq for Distant<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<T> Eq for Distant<T> {}
+
+impl<T> PartialOrd for Distant<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Distant<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+impl<T: Copy> TimingWheel<T> {
     /// Returns an empty queue for about this many events per second. The number affects the speed and nothing else.
     pub(crate) fn new(events_per_second: f64) -> Self {
         let nanos = 2e9 / events_per_second.max(1.0);
@@ -203,22 +227,21 @@ impl EventQueue {
         }
     }
 
-    /// Schedules an event. An event in the past comes next.
+    /// Adds an event. An event in the past comes next. Of equal keys any comes first.
     #[inline]
-    pub(crate) fn push(&mut self, at: Time, target: Target) {
-        let key = event_key(at, target);
+    pub(crate) fn push(&mut self, key: u128, item: T) {
         let slot = self.slot_of(key);
         let (rotation, present) = (slot / SLOTS, self.current / SLOTS);
         let mut bound = key;
         if slot <= self.current {
-            self.make_due(key);
+            self.make_due((key, item));
         } else if rotation == present {
-            self.fine.add(slot, key, &mut self.chains);
+            self.fine.add(slot, (key, item), &mut self.chains);
         } else {
             if rotation < present + ROTATIONS {
-                self.coarse.add(rotation, key);
+                self.coarse.add(rotation, (key, item));
             } else {
-                self.distant.push(Reverse(key));
+                self.distant.push(Reverse(Distant(key, item)));
             }
             bound = self.start_of(rotation * SLOTS);
         }
@@ -235,18 +258,18 @@ impl EventQueue {
     /// Removes and returns the event whose key is the [bound](Self::bound). If that is the beginning of a rotation, moves on to it
     /// and returns `None`.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Target> {
+    pub(crate) fn pop(&mut self) -> Option<(u128, T)> {
         let mut next = self.due.pop();
         if next.is_none() && self.advance() {
             next = self.due.pop();
         }
-        self.bound = self.due.last().copied().unwrap_or_else(|| self.next_bound());
-        next.map(Target::decode)
+        self.bound = self.due.last().map_or_else(|| self.next_bound(), |(key, _)| *key);
+        next
     }
 
     /// Calls `each` with the events of the next slots of this rotation, about `count` of them; with none while such events are
     /// still to come.
-    pub(crate) fn announce(&mut self, count: usize, each: &mut dyn FnMut(Target)) {
+    pub(crate) fn announce(&mut self, count: usize, each: &mut dyn FnMut(u128, &T)) {
         if self.current + 1 < self.announced {
             return;
         }
@@ -255,8 +278,8 @@ impl EventQueue {
             && let Some(next) = self.fine.occupied.next(position)
         {
             let mut chained = self.fine.heads[next as usize];
-            while let Some((key, behind)) = self.chains.entries.get(chained as usize) {
-                each(Target::decode(*key));
+            while let Some(((key, item), behind)) = self.chains.entries.get(chained as usize) {
+                each(*key, item);
                 left = left.saturating_sub(1);
                 chained = *behind;
             }
@@ -266,9 +289,9 @@ impl EventQueue {
     }
 
     /// Inserts an event into those of the current slot, which are few.
-    fn make_due(&mut self, key: u128) {
-        let later = self.due.iter().rposition(|due| *due > key);
-        self.due.insert(later.map_or(0, |index| index + 1), key);
+    fn make_due(&mut self, event: (u128, T)) {
+        let later = self.due.iter().rposition(|(due, _)| *due > event.0);
+        self.due.insert(later.map_or(0, |index| index + 1), event);
     }
 
     /// Advances to the next slot of this rotation that holds events and returns true, or else advances to the beginning of the next
@@ -286,7 +309,7 @@ impl EventQueue {
             chained = next;
         }
         if self.due.len() > 1 {
-            self.due.sort_unstable_by_key(|key| Reverse(*key));
+            self.due.sort_unstable_by_key(|(key, _)| Reverse(*key));
         }
         slot.is_some()
     }
@@ -296,13 +319,13 @@ impl EventQueue {
         let Some(rotation) = self.rotation_ahead() else { return };
         self.current = rotation * SLOTS;
         let Self { coarse, fine, chains, shift, .. } = self;
-        coarse.drain(rotation, |key| fine.add(slot(key, *shift), key, chains));
-        while let Some(&Reverse(key)) = self.distant.peek() {
+        coarse.drain(rotation, |event| fine.add(slot(event.0, *shift), event, chains));
+        while let Some(&Reverse(Distant(key, item))) = self.distant.peek() {
             if self.slot_of(key) / SLOTS > rotation {
                 break;
             }
             self.distant.pop();
-            self.fine.add(self.slot_of(key), key, &mut self.chains);
+            self.fine.add(self.slot_of(key), (key, item), &mut self.chains);
         }
     }
 
@@ -312,7 +335,7 @@ impl EventQueue {
         let start = (present + 1) % ROTATIONS;
         let near = self.coarse.occupied.next(start).or_else(|| self.coarse.occupied.next(0));
         let near = near.map(|position| present + 1 + (position + ROTATIONS - start) % ROTATIONS);
-        let far = self.distant.peek().map(|&Reverse(key)| self.slot_of(key) / SLOTS);
+        let far = self.distant.peek().map(|Reverse(distant)| self.slot_of(distant.0) / SLOTS);
         near.into_iter().chain(far).min()
     }
 
@@ -343,10 +366,15 @@ const fn slot(key: u128, shift: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::event_key::{Target, event_key};
     use fairlane_qdisc::Seed;
 
+    fn push(queue: &mut TimingWheel<()>, nanos: u64, target: Target) {
+        queue.push(event_key(Time::from_nanos(nanos), target), ());
+    }
+
     /// Removes and returns the next event, and checks that the bound never comes after it and is exact at last.
-    fn next(queue: &mut EventQueue) -> Option<(u64, Target)> {
+    fn next(queue: &mut TimingWheel<()>) -> Option<(u64, Target)> {
         loop {
             let bound = queue.bound();
             if bound == NEVER {
@@ -355,9 +383,9 @@ mod tests {
             }
             let popped = queue.pop();
             assert!(popped.is_some() || queue.bound() >= bound);
-            if let Some(target) = popped {
-                assert_eq!(bound, event_key(time_of(bound), target));
-                return Some((time_of(bound).as_nanos(), target));
+            if let Some((key, ())) = popped {
+                assert_eq!(bound, key);
+                return Some((time_of(key).as_nanos(), Target::decode(key)));
             }
         }
     }
@@ -369,13 +397,13 @@ mod tests {
         let key = |(at, number)| event_key(Time::from_nanos(at), Target::Source(number));
         for events_per_second in [0.0, 1e3, 1e6, 1e9, f64::INFINITY] {
             let mut random = Seed::new(1).stream("events");
-            let mut queue = EventQueue::new(events_per_second);
+            let mut queue = TimingWheel::new(events_per_second);
             let mut expected: Vec<(u64, u32)> = Vec::new();
             let mut now = 0;
             for _ in 0..20_000 {
                 // From the same nanosecond to hours away.
                 let event = (now + (random.bits() >> (20 + random.below(44))), random.below(1000));
-                queue.push(Time::from_nanos(event.0), Target::Source(event.1));
+                push(&mut queue, event.0, Target::Source(event.1));
                 expected.insert(expected.partition_point(|other| key(*other) <= key(event)), event);
                 let first = key(expected[0]);
                 if random.chance(0.2) && queue.bound() < first {
@@ -399,12 +427,12 @@ mod tests {
     /// Would catch an event from the heap that comes after a later one that was pushed when its rotation had come near.
     #[test]
     fn distant_events_keep_their_order() {
-        let mut queue = EventQueue::new(1e9);
+        let mut queue = TimingWheel::new(1e9);
         let horizon = (SLOTS * ROTATIONS) << queue.shift;
-        queue.push(Time::from_nanos(horizon / 2), Target::Source(0));
-        queue.push(Time::from_nanos(horizon + horizon / 4), Target::Source(1));
+        push(&mut queue, horizon / 2, Target::Source(0));
+        push(&mut queue, horizon + horizon / 4, Target::Source(1));
         assert_eq!(next(&mut queue).map(|(_, target)| target), Some(Target::Source(0)));
-        queue.push(Time::from_nanos(horizon + horizon / 3), Target::Source(2));
+        push(&mut queue, horizon + horizon / 3, Target::Source(2));
         let rest: Vec<Target> = std::iter::from_fn(|| next(&mut queue)).map(|(_, target)| target).collect();
         assert_eq!(rest, [Target::Source(1), Target::Source(2)]);
     }
@@ -414,19 +442,17 @@ mod tests {
     #[test]
     fn each_event_is_announced_once() {
         let mut random = Seed::new(3).stream("events");
-        let mut queue = EventQueue::new(1e6);
+        let mut queue = TimingWheel::new(1e6);
         let in_rotation = (SLOTS << queue.shift) as u32;
-        queue.push(Time::ZERO, Target::Source(0));
+        push(&mut queue, 0, Target::Source(0));
         for flow in 1..200 {
-            queue.push(
-                Time::from_nanos((1 << queue.shift) + u64::from(random.below(in_rotation / 2))),
-                Target::Source(flow),
-            );
+            let at = (1 << queue.shift) + u64::from(random.below(in_rotation / 2));
+            push(&mut queue, at, Target::Source(flow));
         }
         let (mut announced, mut popped) = (Vec::new(), 0);
         loop {
-            queue.announce(8, &mut |target| announced.push(target));
-            let Some(target) = queue.pop() else { break };
+            queue.announce(8, &mut |key, ()| announced.push(Target::decode(key)));
+            let Some(target) = queue.pop().map(|(key, ())| Target::decode(key)) else { break };
             assert!(target == Target::Source(0) || announced.contains(&target), "{target:?}");
             popped += 1;
             // A slot is announced as a whole.

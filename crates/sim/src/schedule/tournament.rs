@@ -1,6 +1,6 @@
 //! The smallest of several keys that change one at a time.
 
-use crate::schedule::arrival::FirstArrival;
+use crate::schedule::event_key::FirstArrival;
 
 /// A key that comes after all others.
 pub(crate) const NEVER: u128 = u128::MAX << 32;
@@ -66,30 +66,46 @@ pub(crate) struct Tournament<K> {
     /// The keys of each inner node's children. The root is at 1, and the children of node `n` are `2n` and `2n + 1`; the leaves come last,
     /// filled up to a power of two.
     matches: Vec<[K; 2]>,
-    /// The leaf that won last. Its key changes almost always before the next winner is asked for, so its matches are played
-    /// only then.
+    /// The leaf that won last. Its matches are played only when the next winner is asked for, since its key changes almost
+    /// always before.
     last: usize,
-    /// The winner, unless a key has changed since.
+    /// The winner, unless it has to be found again.
     known: Option<K>,
+    /// No key of another leaf than the last winner's comes before this one.
+    runner_up: K,
+}
+
+impl<K: Contender> Default for Tournament<K> {
+    /// Returns a tournament without leaves, which must not be asked.
+    fn default() -> Self {
+        Self { matches: Vec::new(), last: 0, known: None, runner_up: K::NEVER }
+    }
 }
 
 impl<K: Contender> Tournament<K> {
     /// Returns a tournament of this many keys, all [`NEVER`](Contender::NEVER).
     pub(crate) fn new(leaves: usize) -> Self {
-        Self { matches: vec![[K::NEVER; 2]; leaves.next_power_of_two().max(2)], last: 0, known: None }
+        let matches = vec![[K::NEVER; 2]; leaves.next_power_of_two().max(2)];
+        Self { matches, last: 0, known: None, runner_up: K::NEVER }
     }
 
     /// Changes the key of `leaf`.
     #[inline]
     pub(crate) fn set(&mut self, leaf: usize, key: K) {
-        let mut node = self.matches.len() + leaf;
+        if leaf == self.last {
+            return self.replace_winner(key);
+        }
         let mut winner = key.at_leaf(leaf);
-        self.known = None;
+        if winner.comes_before(&self.runner_up) {
+            self.runner_up = winner;
+            self.known = self.known.filter(|known| !winner.comes_before(known));
+        }
+        let mut node = self.matches.len() + leaf;
         loop {
             let pair = &mut self.matches[node / 2];
             // What has not changed here has not changed above either, but for the matches of the last winner.
             let before = std::mem::replace(&mut pair[node % 2], winner);
-            if leaf == self.last || before == winner || node / 2 == 1 {
+            if before == winner || node / 2 == 1 {
                 return;
             }
             winner = least(pair);
@@ -97,28 +113,25 @@ impl<K: Contender> Tournament<K> {
         }
     }
 
-    /// Changes the key of the leaf that won last.
+    /// Changes the key of the leaf that won last. It wins again where no other key can come before it.
     #[inline(always)]
     pub(crate) fn replace_winner(&mut self, key: K) {
-        let node = self.matches.len() + self.last;
-        self.matches[node / 2][node % 2] = key.at_leaf(self.last);
-        self.known = None;
+        let (node, key) = (self.matches.len() + self.last, key.at_leaf(self.last));
+        self.matches[node / 2][node % 2] = key;
+        self.known = if key.comes_before(&self.runner_up) { Some(key) } else { None };
     }
 
-    /// Returns the smallest key, at no cost if no key has changed.
+    /// Returns the smallest key, at no cost if it is known.
     #[inline(always)]
-    pub(crate) fn known_winner(&mut self) -> K {
-        if let Some(known) = self.known {
-            return known;
+    pub(crate) fn winner(&mut self) -> K {
+        match self.known {
+            Some(known) => known,
+            None => self.find_winner(),
         }
-        let winner = self.winner();
-        self.known = Some(winner);
-        winner
     }
 
-    /// Returns the smallest key.
     #[inline]
-    pub(crate) fn winner(&mut self) -> K {
+    fn find_winner(&mut self) -> K {
         let mut node = (self.matches.len() + self.last) / 2;
         let mut winner = least(&self.matches[node]);
         while node > 1 {
@@ -127,8 +140,24 @@ impl<K: Contender> Tournament<K> {
             winner = least(pair);
             node /= 2;
         }
-        self.last = winner.leaf();
+        (self.last, self.known) = (winner.leaf(), Some(winner));
+        self.runner_up = self.without_winner();
         winner
+    }
+
+    /// Returns the smallest key of all leaves but the last winner's.
+    #[inline]
+    fn without_winner(&self) -> K {
+        let mut node = self.matches.len() + self.last;
+        let mut least = K::NEVER;
+        while node > 1 {
+            let other = &self.matches[node / 2][1 - node % 2];
+            if other.comes_before(&least) {
+                least = *other;
+            }
+            node /= 2;
+        }
+        least
     }
 }
 
@@ -158,7 +187,7 @@ mod tests {
                 }
                 let key = tournament.winner();
                 let winner = key.leaf();
-                assert_eq!((tournament.known_winner(), tournament.known_winner()), (key, key));
+                assert_eq!(tournament.winner(), key);
                 let least = keys.iter().copied().min();
                 assert_eq!(least, Some(key - winner as u128));
                 assert_eq!(Some(winner), keys.iter().position(|other| Some(*other) == least));

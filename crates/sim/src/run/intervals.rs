@@ -6,7 +6,7 @@ use fairlane_outcome::{FlowRow, FlowSample, QueueRow, QueueSample};
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Scenario;
 
-use crate::network::topology::link_name;
+use crate::build::names::link_name;
 
 /// Converts samples into rows, each with the differences to the sample before. For observers with an
 /// [interval](crate::Observer::interval).

@@ -1,0 +1,81 @@
+//! The events at a link between nodes.
+
+use fairlane_qdisc::{Duration, Time};
+
+use crate::packet::Packet;
+use crate::schedule::event_key::{Target, event_key, start_key};
+use crate::schedule::port::Port;
+use crate::schedule::tournament::NEVER;
+
+/// An event at a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LinkEvent {
+    /// The transmission has ended.
+    Free,
+    /// The discipline may release a packet that it held back.
+    Release,
+    /// This packet arrives.
+    Arrival(Packet),
+}
+
+/// The events at a link between nodes, beside the arrivals at its [`Port`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkEvents {
+    /// The least time from an event here to its effect elsewhere. Events wait that long, and are then handled together:
+    /// the link is processed lazily. Zero for a link whose events are handled in event order.
+    pub(crate) lookahead: Duration,
+    /// When the transmission ends; [`Time::MAX`] without one.
+    pub(crate) free: Time,
+    /// When the discipline may release a packet that it held back; [`Time::MAX`] if it holds none back.
+    pub(crate) release: Time,
+    /// A time before which there is no event.
+    pub(crate) next: Time,
+}
+
+impl LinkEvents {
+    /// Returns no events.
+    pub(crate) const fn new(lookahead: Duration) -> Self {
+        Self { lookahead, free: Time::MAX, release: Time::MAX, next: Time::MAX }
+    }
+
+    /// Removes and returns the next event before `until`, with its time. Of those of the same time, the link becomes free
+    /// first, then its discipline releases a packet, then packets arrive.
+    #[inline(always)]
+    pub(crate) fn pop_before(&mut self, until: Time, port: &mut Port) -> Option<(Time, LinkEvent)> {
+        let own = self.free.min(self.release);
+        loop {
+            let first = port.first();
+            self.next = own.min(first.at);
+            if self.next >= until {
+                return None;
+            }
+            if first.at >= own {
+                break;
+            }
+            if let Some(packet) = port.pop(first) {
+                return Some((first.at, LinkEvent::Arrival(packet)));
+            }
+        }
+        let (event, at) = if self.free == own {
+            (LinkEvent::Free, std::mem::replace(&mut self.free, Time::MAX))
+        } else {
+            (LinkEvent::Release, std::mem::replace(&mut self.release, Time::MAX))
+        };
+        Some((at, event))
+    }
+
+    /// Returns the key by which `link` is ordered among all events: that of its next event, or, if it is processed lazily,
+    /// the time at which the effects of its events are needed. While it sends, arrivals have no effect.
+    pub(crate) fn key(&mut self, link: u32, port: &mut Port) -> u128 {
+        let first = port.first();
+        self.next = self.free.min(self.release).min(first.at);
+        if self.lookahead == Duration::ZERO {
+            let at_link = |at: Time, target| if at < Time::MAX { event_key(at, target) } else { NEVER };
+            let free = at_link(self.free, Target::LinkFree(link));
+            let release = at_link(self.release, Target::Release(link));
+            return free.min(release).min(if first.at < Time::MAX { first.key() } else { NEVER });
+        }
+        let next = if self.free < Time::MAX { self.free } else { self.next };
+        if next < Time::MAX { start_key(next + self.lookahead) } else { NEVER }
+    }
+}
