@@ -42,6 +42,7 @@ impl<O: Observer> Network<O> {
         let mut handled = 0;
         while let Some((at, event)) = events.pop_before(now, &mut port) {
             handled += 1;
+            self.packet_hops += u64::from(matches!(event, LinkEvent::Arrival(_)));
             if self.prefetches() {
                 self.prefetch_at_link(queue.as_deref(), &mut port, receiver);
             }
