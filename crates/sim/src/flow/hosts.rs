@@ -52,9 +52,9 @@ impl Hosts {
             if first.at >= until {
                 return;
             }
-            let Some(packet) = port.pop(first) else { continue };
+            let Some(packet) = port.pop() else { continue };
             if network.prefetches() {
-                network.prefetch_at_hosts(first, true, self);
+                network.prefetch_at_hosts(first.place, true, self);
             }
             self.deliver_early(packet.at, &packet, network);
         }

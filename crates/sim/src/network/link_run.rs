@@ -28,56 +28,64 @@ impl<O: Observer> Network<O> {
     /// Handles the events at a link between nodes, and returns their number: of a lazily processed link all before `now`, of
     /// any other one the next, which is due at `now`.
     pub(crate) fn run_link(&mut self, now: Time, link: u32, receiver: &mut impl Receiver<O>) -> u64 {
-        if self.events.is_in_order(link) {
-            let Some(event) = self.events.pop_at_link(link, now) else { return 0 };
-            if let LinkEvent::Arrival(packet) = &event {
-                self.packet_hops += 1;
-                self.topology.probe_passed(now, packet);
-            }
-            self.handle_at_link(now, link, event);
-            return 1;
-        }
         let (mut events, mut port) = self.events.take_out(link);
         let mut queue = self.take_queue(link);
+        let lazy = events.lookahead > Duration::ZERO;
+        let until = if lazy { now } else { now + Duration::from_nanos(1) };
         let mut handled = 0;
-        while let Some((at, event)) = events.pop_before(now, &mut port) {
+        while let Some((at, event)) = events.next_before(until, port.first().at) {
+            let packet;
+            let event = match event {
+                Some(event) => event,
+                None => {
+                    let Some(popped) = port.pop() else { continue };
+                    packet = popped;
+                    self.packet_hops += 1;
+                    if packet.flow as usize >= self.topology.flows {
+                        self.topology.probe_passed(at, &packet);
+                    }
+                    LinkEvent::Arrival(&packet)
+                }
+            };
             handled += 1;
-            self.packet_hops += u64::from(matches!(event, LinkEvent::Arrival(_)));
             if self.prefetches() {
                 self.prefetch_at_link(queue.as_deref(), &mut port, receiver);
             }
             match &mut queue {
                 Some(managed) => {
-                    self.serve(at, &event, &mut AtLink { link, managed, events: &mut events, lazy: true }, receiver);
+                    self.serve(at, event, &mut AtLink { link, managed, events: &mut events, lazy }, receiver);
                 }
-                None => self.cross_at_arrival(at, link, &event, receiver),
+                None => self.cross_at_arrival(at, link, event, receiver),
+            }
+            if !lazy {
+                break;
             }
         }
         if self.prefetches() {
             self.depart_together(queue.as_mut().and_then(|managed| managed.meter.as_mut()), receiver);
         }
+        let shaped = queue.as_ref().and_then(|managed| managed.part);
         self.put_queue_back(link, queue);
         self.events.put_back(link, events, port);
+        self.hand_over(now, shaped);
         handled
     }
 
-    /// Handles one event at any link in event order.
+    /// Handles one event at a link that has no port, or into which a host without a link sends.
     #[inline(never)]
-    pub(crate) fn handle_at_link(&mut self, now: Time, link: u32, event: LinkEvent) {
+    pub(crate) fn handle_at_link(&mut self, now: Time, link: u32, event: LinkEvent<'_>) {
         let mut events = LinkEvents::new(Duration::ZERO);
         let mut queue = self.take_queue(link);
-        let shaped = queue.as_ref().and_then(|managed| managed.part);
         match &mut queue {
             Some(managed) => {
-                self.serve(now, &event, &mut AtLink { link, managed, events: &mut events, lazy: false }, &mut InOrder);
+                self.serve(now, event, &mut AtLink { link, managed, events: &mut events, lazy: false }, &mut InOrder);
             }
-            None => self.cross_at_arrival(now, link, &event, &mut InOrder),
+            None => self.cross_at_arrival(now, link, event, &mut InOrder),
         }
+        let shaped = queue.as_ref().and_then(|managed| managed.part);
         self.put_queue_back(link, queue);
         self.events.schedule_link(link, events.free, events.release);
-        if let Some(ShapedPart::Queue(shaper)) = shaped {
-            self.hand_over(now, shaper);
-        }
+        self.hand_over(now, shaped);
     }
 
     /// Takes the discipline of `link` and its transmitter out; `None` for a droptail link.
@@ -102,7 +110,7 @@ impl<O: Observer> Network<O> {
 
     /// Moves the packet that arrives at a droptail link over it: it has no other events.
     #[inline(always)]
-    fn cross_at_arrival(&mut self, now: Time, link: u32, event: &LinkEvent, receiver: &mut impl Receiver<O>) {
+    fn cross_at_arrival(&mut self, now: Time, link: u32, event: LinkEvent<'_>, receiver: &mut impl Receiver<O>) {
         if let LinkEvent::Arrival(packet) = event {
             self.cross_droptail_link(now, link, packet, receiver);
         }
@@ -111,7 +119,7 @@ impl<O: Observer> Network<O> {
     /// Handles one event at a link with a discipline: a packet that arrives joins the queue, and a transmitter that is free
     /// takes the next packet.
     #[inline(always)]
-    fn serve(&mut self, now: Time, event: &LinkEvent, at: &mut AtLink<'_>, receiver: &mut impl Receiver<O>) {
+    fn serve(&mut self, now: Time, event: LinkEvent<'_>, at: &mut AtLink<'_>, receiver: &mut impl Receiver<O>) {
         match event {
             LinkEvent::Arrival(packet) => self.enqueue(now, packet, at),
             LinkEvent::Free => at.managed.busy = false,

@@ -29,7 +29,7 @@ impl<O: Observer> Network<O> {
     #[inline(never)]
     fn enter_first_link(&mut self, now: Time, packet: Packet) {
         if let Some(link) = self.topology.table[packet.route as usize].link(packet.flow) {
-            self.handle_at_link(now, link, LinkEvent::Arrival(Packet { at: now, ..packet }));
+            self.handle_at_link(now, link, LinkEvent::Arrival(&Packet { at: now, ..packet }));
         }
     }
 
@@ -42,7 +42,7 @@ impl<O: Observer> Network<O> {
                 self.ejected += 1;
                 receiver.deliver(now, packet, self);
             }
-            Some(link) => self.handle_at_link(now, link, LinkEvent::Arrival(*packet)),
+            Some(link) => self.handle_at_link(now, link, LinkEvent::Arrival(packet)),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::network::{FlowCache, Network, Receiver};
 use crate::packet::{Flags, Packet};
 use crate::sack_table::SackTable;
 use crate::schedule::Schedule;
-use crate::schedule::event_key::{FirstArrival, Target};
+use crate::schedule::event_key::Target;
 use crate::schedule::port::Port;
 use crate::schedule::upcoming::{NEAR, Upcoming};
 
@@ -64,20 +64,20 @@ impl<O: Observer> Network<O> {
     /// discipline, or their hosts behind a droptail link.
     #[inline(always)]
     pub(crate) fn prefetch_at_link(&mut self, queue: Option<&Managed>, port: &mut Port, flows: &impl FlowCache) {
-        let first = port.first();
-        let upcoming = port.upcoming(first);
+        let place = port.first().place;
+        let upcoming = port.upcoming(place);
         match queue {
             Some(managed) => upcoming.announce(&mut |packet| self.prefetch_counts(packet.flow, managed.meter.as_ref())),
             None => self.prefetcher(flows).0.advance(upcoming),
         }
     }
 
-    /// Prefetches what the next packets need that arrive at hosts from where the `last` one came, [early](crate::flow::hosts)
+    /// Prefetches what the next packets need that arrive at hosts at this place, [early](crate::flow::hosts)
     /// or in event order.
     #[inline(always)]
-    pub(crate) fn prefetch_at_hosts(&mut self, last: FirstArrival, early: bool, flows: &impl FlowCache) {
+    pub(crate) fn prefetch_at_hosts(&mut self, place: u32, early: bool, flows: &impl FlowCache) {
         let (prefetcher, events) = self.prefetcher(flows);
-        prefetcher.advance(if early { events.early() } else { events.hosts() }.upcoming(last));
+        prefetcher.advance(if early { events.early() } else { events.hosts() }.upcoming(place));
     }
 
     /// Prefetches the flows of the next timers, once the last ones have fired.

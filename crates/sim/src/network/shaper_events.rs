@@ -29,8 +29,16 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Hands the packet that has left its discipline, if there is one, over to the buffer of the link behind `shaper`.
-    pub(crate) fn hand_over(&mut self, now: Time, shaper: u32) {
+    /// Hands the packet that has left its discipline, if there is one, over to the buffer of the link behind its shaper.
+    #[inline(always)]
+    pub(crate) fn hand_over(&mut self, now: Time, part: Option<ShapedPart>) {
+        if let Some(ShapedPart::Queue(shaper)) = part {
+            self.hand_over_behind(now, shaper);
+        }
+    }
+
+    #[inline(never)]
+    fn hand_over_behind(&mut self, now: Time, shaper: u32) {
         let bytes = self.topology.handed_over(shaper);
         let state = &mut self.topology.shapers[shaper as usize];
         let Some(mut packet) = state.between.take() else { return };
@@ -39,7 +47,7 @@ impl<O: Observer> Network<O> {
             packet.sent = now;
         }
         let buffer = state.buffer;
-        self.handle_at_link(now, buffer, LinkEvent::Arrival(packet));
+        self.handle_at_link(now, buffer, LinkEvent::Arrival(&packet));
     }
 
     /// Schedules the first observation of each controller.

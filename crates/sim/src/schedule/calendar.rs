@@ -22,12 +22,14 @@ impl Calendar {
         Self { wheel: None, packets: 0, numbered: 0, events_per_second }
     }
 
-    /// Adds `packet`.
-    pub(crate) fn push(&mut self, packet: Packet) {
+    /// Adds `packet`; returns true if the [bound](Self::bound) is earlier now.
+    pub(crate) fn push(&mut self, packet: Packet) -> bool {
         let wheel = self.wheel.get_or_insert_with(|| Box::new(TimingWheel::new(self.events_per_second)));
+        let before = wheel.bound();
         wheel.push(FirstArrival::of(&packet, 0).key() | u128::from(self.numbered), packet);
         self.numbered = self.numbered.wrapping_add(1);
         self.packets += 1;
+        wheel.bound() < before
     }
 
     /// Returns an arrival that no packet comes before: the first one, or one of no packet. [`pop`](Self::pop) tells which.

@@ -131,17 +131,18 @@ impl FirstArrival {
         arrival_key(self.at, self.flow)
     }
 
-    /// Returns true if this packet arrives before the other one.
+    /// Returns true if this packet arrives before the other one. Of packets of a flow that arrive at the same time, that of
+    /// the lower place comes first.
     #[inline(always)]
     pub(crate) fn comes_before(&self, other: &Self) -> bool {
-        self.at < other.at || (self.at == other.at && is_before(self.flow, other.flow, self.at))
+        self.at < other.at || (self.at == other.at && self.wins_tie(other))
     }
-}
 
-/// Returns true if of two flows' packets that arrive at this time that of `flow` comes first.
-#[inline(never)]
-const fn is_before(flow: u32, other: u32, at: Time) -> bool {
-    flow ^ tie_break(at) < other ^ tie_break(at)
+    #[inline(never)]
+    fn wins_tie(&self, other: &Self) -> bool {
+        let hash = tie_break(self.at);
+        (self.flow ^ hash, self.place) < (other.flow ^ hash, other.place)
+    }
 }
 
 #[cfg(test)]

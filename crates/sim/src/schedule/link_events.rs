@@ -3,22 +3,21 @@
 use fairlane_qdisc::{Duration, Time};
 
 use crate::packet::Packet;
-use crate::schedule::event_key::{Target, event_key, start_key};
-use crate::schedule::port::Port;
+use crate::schedule::event_key::{FirstArrival, Target, event_key, start_key};
 use crate::schedule::tournament::NEVER;
 
 /// An event at a link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum LinkEvent {
+pub(crate) enum LinkEvent<'p> {
     /// The transmission has ended.
     Free,
     /// The discipline may release a packet that it held back.
     Release,
     /// This packet arrives.
-    Arrival(Packet),
+    Arrival(&'p Packet),
 }
 
-/// The events at a link between nodes, beside the arrivals at its [`Port`].
+/// The events at a link between nodes, beside the arrivals at its [port](crate::schedule::port::Port).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkEvents {
     /// The least time from an event here to its effect elsewhere. Events wait that long, and are then handled together:
@@ -38,36 +37,31 @@ impl LinkEvents {
         Self { lookahead, free: Time::MAX, release: Time::MAX, next: Time::MAX }
     }
 
-    /// Removes and returns the next event before `until`, with its time. Of those of the same time, the link becomes free
-    /// first, then its discipline releases a packet, then packets arrive.
+    /// Returns the next event before `until`, with its time, where the next packet arrives at `arrival`: `None` in place of
+    /// that packet, which is to be popped; other events are removed. Of events of the same time, the link becomes free first,
+    /// then its discipline releases a packet, then packets arrive.
     #[inline(always)]
-    pub(crate) fn pop_before(&mut self, until: Time, port: &mut Port) -> Option<(Time, LinkEvent)> {
+    pub(crate) fn next_before(&mut self, until: Time, arrival: Time) -> Option<(Time, Option<LinkEvent<'static>>)> {
         let own = self.free.min(self.release);
-        loop {
-            let first = port.first();
-            self.next = own.min(first.at);
-            if self.next >= until {
-                return None;
-            }
-            if first.at >= own {
-                break;
-            }
-            if let Some(packet) = port.pop(first) {
-                return Some((first.at, LinkEvent::Arrival(packet)));
-            }
+        let at = own.min(arrival);
+        self.next = at;
+        if at >= until {
+            return None;
         }
-        let (event, at) = if self.free == own {
-            (LinkEvent::Free, std::mem::replace(&mut self.free, Time::MAX))
-        } else {
-            (LinkEvent::Release, std::mem::replace(&mut self.release, Time::MAX))
-        };
-        Some((at, event))
+        if arrival < own {
+            return Some((at, None));
+        }
+        if self.free == own {
+            self.free = Time::MAX;
+            return Some((at, Some(LinkEvent::Free)));
+        }
+        self.release = Time::MAX;
+        Some((at, Some(LinkEvent::Release)))
     }
 
     /// Returns the key by which `link` is ordered among all events: that of its next event, or, if it is processed lazily,
     /// the time at which the effects of its events are needed. While it sends, arrivals have no effect.
-    pub(crate) fn key(&mut self, link: u32, port: &mut Port) -> u128 {
-        let first = port.first();
+    pub(crate) fn key(&mut self, link: u32, first: FirstArrival) -> u128 {
         self.next = self.free.min(self.release).min(first.at);
         if self.lookahead == Duration::ZERO {
             let at_link = |at: Time, target| if at < Time::MAX { event_key(at, target) } else { NEVER };

@@ -1,5 +1,6 @@
 //! The event schedule: arrivals of packets, events at links, and timers.
 
+pub(crate) mod arrival_heap;
 pub(crate) mod bit_index;
 pub(crate) mod calendar;
 pub(crate) mod delay_line;
@@ -15,7 +16,7 @@ use fairlane_qdisc::{Duration, Time};
 
 use crate::packet::Packet;
 use crate::schedule::event_key::{FirstArrival, Target, event_key, time_of};
-use crate::schedule::link_events::{LinkEvent, LinkEvents};
+use crate::schedule::link_events::LinkEvents;
 use crate::schedule::port::Port;
 use crate::schedule::timing_wheel::TimingWheel;
 use crate::schedule::tournament::Tournament;
@@ -23,8 +24,8 @@ use crate::schedule::tournament::Tournament;
 /// The next event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
-    /// This packet reaches its host, or the link of its host. The arrival tells where it was.
-    Arrival(FirstArrival, Packet),
+    /// This packet, which was at this place of the port, reaches its host or the link of its host.
+    Arrival(u32, Packet),
     /// An event of the timing wheel.
     Timer(Target),
     /// Events at this link between nodes are due.
@@ -84,7 +85,7 @@ pub(crate) struct Schedule {
     ports: Vec<Port>,
     links: Vec<LinkEvents>,
     /// The leaves are the timing wheel and the links.
-    tournament: Tournament<u128>,
+    tournament: Tournament,
 }
 
 /// The leaves of a [`Schedule`]'s tournament.
@@ -155,8 +156,8 @@ impl Schedule {
                 if first.at >= until {
                     return None;
                 }
-                let Some(packet) = self.hosts().pop(first) else { continue };
-                return Some((first.at, Next::Arrival(first, packet)));
+                let Some(packet) = self.hosts().pop() else { continue };
+                return Some((first.at, Next::Arrival(first.place, packet)));
             }
             if at >= until {
                 return None;
@@ -169,22 +170,6 @@ impl Schedule {
             };
             return Some((at, Next::Link(link as u32)));
         }
-    }
-
-    /// Returns true if events at this link between nodes are handled in event order.
-    #[inline(always)]
-    pub(crate) fn is_in_order(&self, link: u32) -> bool {
-        self.links[link as usize].lookahead == Duration::ZERO
-    }
-
-    /// Removes and returns the next event at `link` if it is not after `now`.
-    pub(crate) fn pop_at_link(&mut self, link: u32, now: Time) -> Option<LinkEvent> {
-        let until = now + Duration::from_nanos(1);
-        let next = self.links[link as usize].pop_before(until, &mut self.ports[link as usize]);
-        if next.is_none() {
-            self.update(link);
-        }
-        next.map(|(_, event)| event)
     }
 
     /// Takes the events at `link`, and its port, until they are [put back](Self::put_back). Nothing is sent there meanwhile,
@@ -221,7 +206,7 @@ impl Schedule {
 
     /// Compares the next event at `link` anew.
     fn update(&mut self, link: u32) {
-        let key = self.links[link as usize].key(link, &mut self.ports[link as usize]);
+        let key = self.links[link as usize].key(link, self.ports[link as usize].first());
         self.tournament.set(LINKS + link as usize, key);
     }
 

@@ -3,10 +3,10 @@
 use fairlane_qdisc::Time;
 
 use crate::packet::Packet;
+use crate::schedule::arrival_heap::ArrivalHeap;
 use crate::schedule::calendar::Calendar;
 use crate::schedule::delay_line::DelayLine;
 use crate::schedule::event_key::FirstArrival;
-use crate::schedule::tournament::Tournament;
 use crate::schedule::upcoming::Upcoming;
 
 /// The packets on their way to one destination: a link between nodes, or hosts.
@@ -22,17 +22,16 @@ pub(crate) struct Port {
     lines: Vec<DelayLine>,
     pub(super) calendar: Calendar,
     /// The first packets of the second lines, of the calendar, and of the first lines.
-    firsts: Tournament<FirstArrival>,
+    firsts: ArrivalHeap,
 }
 
 impl Port {
     /// Returns a port without packets that has `sources` sources. `events_per_second` affects the speed and nothing else.
     pub(crate) fn new(sources: u32, events_per_second: f64) -> Self {
-        let lines = 2 * sources as usize;
         Self {
-            lines: (0..lines).map(|_| DelayLine::default()).collect(),
+            lines: (0..2 * sources).map(|_| DelayLine::default()).collect(),
             calendar: Calendar::new(events_per_second),
-            firsts: Tournament::new(lines + 1),
+            firsts: ArrivalHeap::default(),
         }
     }
 
@@ -49,12 +48,13 @@ impl Port {
         let line = line as usize;
         let second = if line < self.sources() { line } else { line - self.sources() };
         let before = self.first();
-        let taken = [line, second].into_iter().find(|line| self.lines[*line].insert(packet));
-        let leaf = taken.map_or(self.sources(), |line| self.leaf(line));
-        if taken.is_none() {
-            self.calendar.push(packet);
+        if let Some(line) = [line, second].into_iter().find(|line| self.lines[*line].insert(packet)) {
+            if self.lines[line].front() == Some(&packet) {
+                self.firsts.bring_forward(FirstArrival::of(&packet, self.place(line)));
+            }
+        } else if self.calendar.push(packet) {
+            self.firsts.bring_forward(self.calendar.bound(self.place_of_calendar()));
         }
-        self.update(leaf);
         self.first() != before
     }
 
@@ -66,38 +66,35 @@ impl Port {
 
     /// Returns the next arrival, or an earlier one of no packet: [`pop`](Self::pop) tells which.
     #[inline(always)]
-    pub(crate) fn first(&mut self) -> FirstArrival {
-        self.firsts.winner()
+    pub(crate) fn first(&self) -> FirstArrival {
+        self.firsts.first()
     }
 
     /// Removes and returns the packet of the [first](Self::first) arrival; `None` if it was that of no packet.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, first: FirstArrival) -> Option<Packet> {
-        let leaf = first.place as usize;
-        if leaf == self.sources() {
-            return self.pop_from_calendar();
-        }
-        let line = leaf - usize::from(leaf > self.sources());
-        let line = &mut self.lines[line];
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        let place = self.first().place;
+        let Some(line) = self.line_at(place) else { return self.pop_from_calendar() };
         let packet = line.pop();
-        self.firsts.replace_winner(line.front().map_or(FirstArrival::NONE, |next| FirstArrival::of(next, 0)));
+        let next = line.front().map(|next| FirstArrival::of(next, place));
+        self.firsts.replace_first(next);
         packet
     }
 
     #[inline(never)]
     fn pop_from_calendar(&mut self) -> Option<Packet> {
         let packet = self.calendar.pop();
-        self.update(self.sources());
+        let bound = self.calendar.bound(self.place_of_calendar());
+        self.firsts.replace_first(Some(bound).filter(|bound| bound.at < Time::MAX));
         packet
     }
 
     /// Returns the packets at the place of an arrival.
-    pub(crate) fn upcoming(&mut self, first: FirstArrival) -> &mut dyn Upcoming {
-        let leaf = first.place as usize;
-        if leaf == self.sources() {
+    pub(crate) fn upcoming(&mut self, place: u32) -> &mut dyn Upcoming {
+        if place == self.place_of_calendar() {
             return &mut self.calendar;
         }
-        let line = leaf - usize::from(leaf > self.sources());
+        let line = place as usize - usize::from(place > self.place_of_calendar());
         &mut self.lines[line]
     }
 
@@ -106,23 +103,24 @@ impl Port {
         self.calendar.len() + self.lines.iter().map(DelayLine::len).sum::<usize>()
     }
 
-    /// Compares the first packet of a leaf anew.
-    fn update(&mut self, leaf: usize) {
-        let first = if leaf == self.sources() {
-            self.calendar.bound(0)
-        } else {
-            let line = &self.lines[leaf - usize::from(leaf > self.sources())];
-            line.front().map_or(FirstArrival::NONE, |first| FirstArrival::of(first, 0))
-        };
-        self.firsts.set(leaf, first);
-    }
-
     const fn sources(&self) -> usize {
         self.lines.len() / 2
     }
 
-    /// Returns the leaf of a line: the calendar is between second and first lines.
-    const fn leaf(&self, line: usize) -> usize {
-        line + (line >= self.sources()) as usize
+    /// Returns the place of a line: the calendar is between second and first lines.
+    const fn place(&self, line: usize) -> u32 {
+        line as u32 + (line >= self.sources()) as u32
+    }
+
+    const fn place_of_calendar(&self) -> u32 {
+        self.sources() as u32
+    }
+
+    /// Returns the line at a place; `None` if that is the calendar's.
+    #[inline(always)]
+    fn line_at(&mut self, place: u32) -> Option<&mut DelayLine> {
+        let calendar = self.place_of_calendar();
+        let line = (place != calendar).then(|| place - u32::from(place > calendar))?;
+        self.lines.get_mut(line as usize)
     }
 }

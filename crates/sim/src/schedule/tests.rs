@@ -36,9 +36,8 @@ fn packets_leave_a_port_in_order() {
                 let place = list.partition_point(|other| arrival_order(other, &packet).is_le());
                 list.insert(place, packet);
             } else if !list.is_empty() {
-                let first = port.first();
-                assert!(first.at <= list[0].at);
-                if let Some(packet) = port.pop(first) {
+                assert!(port.first().at <= list[0].at);
+                if let Some(packet) = port.pop() {
                     // Of packets of a flow at the same time, any line may come first.
                     assert!(arrival_order(&packet, &list[0]).is_eq());
                     let place = list.iter().position(|other| *other == packet).expect("it was sent");
@@ -95,21 +94,21 @@ fn events_come_by_their_keys() {
     let (mut last, mut events) = (0, 0);
     while let Some((at, next)) = schedule.next_before(Time::MAX) {
         let key = match next {
-            Next::Arrival(place, packet) => {
-                assert_eq!((place.at, place.flow), (at, packet.flow));
-                place.key()
-            }
+            Next::Arrival(_, packet) => FirstArrival::of(&packet, 0).key(),
             Next::Timer(target) => event_key(at, target),
-            Next::Link(link) => match schedule.pop_at_link(link, at) {
-                Some(LinkEvent::Free) => event_key(at, Target::LinkFree(link)),
-                Some(LinkEvent::Arrival(packet)) => FirstArrival::of(&packet, 0).key(),
-                Some(LinkEvent::Release) => panic!("none was scheduled"),
-                None => continue,
-            },
+            Next::Link(link) => {
+                let (mut events, mut port) = schedule.take_out(link);
+                let event = events.next_before(at + Duration::from_nanos(1), port.first().at);
+                let key = match event {
+                    Some((_, Some(_))) => Some(event_key(at, Target::LinkFree(link))),
+                    Some((_, None)) => port.pop().map(|packet| FirstArrival::of(&packet, 0).key()),
+                    None => None,
+                };
+                schedule.put_back(link, events, port);
+                let Some(key) = key else { continue };
+                key
+            }
         };
-        if let Next::Link(link) = next {
-            schedule.update(link);
-        }
         assert!(last <= key, "{last:x} {key:x}");
         (last, events) = (key, events + 1);
     }

@@ -1,129 +1,49 @@
 //! The smallest of several keys that change one at a time.
 
-use crate::schedule::event_key::FirstArrival;
-
 /// A key that comes after all others.
 pub(crate) const NEVER: u128 = u128::MAX << 32;
 
-/// What is compared in a [`Tournament`].
-pub(crate) trait Contender: Copy + PartialEq {
-    /// Comes after all others.
-    const NEVER: Self;
-
-    /// Returns the same for this leaf.
-    fn at_leaf(self, leaf: usize) -> Self;
-
-    /// Returns its leaf.
-    fn leaf(&self) -> usize;
-
-    /// Returns true if it comes before `other`. Of those of which neither does, that of the lower leaf wins.
-    fn comes_before(&self, other: &Self) -> bool;
-}
-
-/// A key whose lowest 32 bits are those of its leaf.
-impl Contender for u128 {
-    const NEVER: Self = NEVER;
-
-    #[inline(always)]
-    fn at_leaf(self, leaf: usize) -> Self {
-        self | leaf as Self
-    }
-
-    #[inline(always)]
-    fn leaf(&self) -> usize {
-        *self as u32 as usize
-    }
-
-    #[inline(always)]
-    fn comes_before(&self, other: &Self) -> bool {
-        self < other
-    }
-}
-
-impl Contender for FirstArrival {
-    const NEVER: Self = Self::NONE;
-
-    #[inline(always)]
-    fn at_leaf(self, leaf: usize) -> Self {
-        Self { place: leaf as u32, ..self }
-    }
-
-    #[inline(always)]
-    fn leaf(&self) -> usize {
-        self.place as usize
-    }
-
-    #[inline(always)]
-    fn comes_before(&self, other: &Self) -> bool {
-        Self::comes_before(self, other)
-    }
-}
-
-/// A tournament of keys: each inner node of a binary tree passes on the smaller key of its two children, so a changed key costs a
-/// comparison for each level.
+/// A tournament of keys: each inner node of a binary tree passes on the smaller key of its two children, so a changed key
+/// costs a comparison for each level. The lowest 32 bits of a key are those of its leaf, so no two are equal.
 #[derive(Debug)]
-pub(crate) struct Tournament<K> {
-    /// The keys of each inner node's children. The root is at 1, and the children of node `n` are `2n` and `2n + 1`; the leaves come last,
-    /// filled up to a power of two.
-    matches: Vec<[K; 2]>,
-    /// The leaf that won last. Its matches are played only when the next winner is asked for, since its key changes almost
-    /// always before.
+pub(crate) struct Tournament {
+    /// The keys of each inner node's children. The root is at 1, and the children of node `n` are `2n` and `2n + 1`; the
+    /// leaves come last, filled up to a power of two.
+    matches: Vec<[u128; 2]>,
+    /// The leaf that won last. Its key changes almost always before the next winner is asked for, so its matches are played
+    /// only then.
     last: usize,
-    /// The winner, unless it has to be found again.
-    known: Option<K>,
-    /// No key of another leaf than the last winner's comes before this one.
-    runner_up: K,
+    /// The winner, unless a key has changed since.
+    known: Option<u128>,
 }
 
-impl<K: Contender> Default for Tournament<K> {
-    /// Returns a tournament without leaves, which must not be asked.
-    fn default() -> Self {
-        Self { matches: Vec::new(), last: 0, known: None, runner_up: K::NEVER }
-    }
-}
-
-impl<K: Contender> Tournament<K> {
-    /// Returns a tournament of this many keys, all [`NEVER`](Contender::NEVER).
+impl Tournament {
+    /// Returns a tournament of this many keys, all [`NEVER`].
     pub(crate) fn new(leaves: usize) -> Self {
-        let matches = vec![[K::NEVER; 2]; leaves.next_power_of_two().max(2)];
-        Self { matches, last: 0, known: None, runner_up: K::NEVER }
+        Self { matches: vec![[NEVER; 2]; leaves.next_power_of_two().max(2)], last: 0, known: None }
     }
 
     /// Changes the key of `leaf`.
     #[inline]
-    pub(crate) fn set(&mut self, leaf: usize, key: K) {
-        if leaf == self.last {
-            return self.replace_winner(key);
-        }
-        let mut winner = key.at_leaf(leaf);
-        if winner.comes_before(&self.runner_up) {
-            self.runner_up = winner;
-            self.known = self.known.filter(|known| !winner.comes_before(known));
-        }
+    pub(crate) fn set(&mut self, leaf: usize, key: u128) {
         let mut node = self.matches.len() + leaf;
+        let mut winner = key | leaf as u128;
+        self.known = None;
         loop {
             let pair = &mut self.matches[node / 2];
             // What has not changed here has not changed above either, but for the matches of the last winner.
             let before = std::mem::replace(&mut pair[node % 2], winner);
-            if before == winner || node / 2 == 1 {
+            if leaf == self.last || before == winner || node / 2 == 1 {
                 return;
             }
-            winner = least(pair);
+            winner = pair[0].min(pair[1]);
             node /= 2;
         }
     }
 
-    /// Changes the key of the leaf that won last. It wins again where no other key can come before it.
+    /// Returns the smallest key, at no cost if no key has changed.
     #[inline(always)]
-    pub(crate) fn replace_winner(&mut self, key: K) {
-        let (node, key) = (self.matches.len() + self.last, key.at_leaf(self.last));
-        self.matches[node / 2][node % 2] = key;
-        self.known = if key.comes_before(&self.runner_up) { Some(key) } else { None };
-    }
-
-    /// Returns the smallest key, at no cost if it is known.
-    #[inline(always)]
-    pub(crate) fn winner(&mut self) -> K {
+    pub(crate) fn winner(&mut self) -> u128 {
         match self.known {
             Some(known) => known,
             None => self.find_winner(),
@@ -131,39 +51,19 @@ impl<K: Contender> Tournament<K> {
     }
 
     #[inline]
-    fn find_winner(&mut self) -> K {
+    fn find_winner(&mut self) -> u128 {
         let mut node = (self.matches.len() + self.last) / 2;
-        let mut winner = least(&self.matches[node]);
+        let [left, right] = self.matches[node];
+        let mut winner = left.min(right);
         while node > 1 {
             let pair = &mut self.matches[node / 2];
             pair[node % 2] = winner;
-            winner = least(pair);
+            winner = pair[0].min(pair[1]);
             node /= 2;
         }
-        (self.last, self.known) = (winner.leaf(), Some(winner));
-        self.runner_up = self.without_winner();
+        (self.last, self.known) = (winner as u32 as usize, Some(winner));
         winner
     }
-
-    /// Returns the smallest key of all leaves but the last winner's.
-    #[inline]
-    fn without_winner(&self) -> K {
-        let mut node = self.matches.len() + self.last;
-        let mut least = K::NEVER;
-        while node > 1 {
-            let other = &self.matches[node / 2][1 - node % 2];
-            if other.comes_before(&least) {
-                least = *other;
-            }
-            node /= 2;
-        }
-        least
-    }
-}
-
-#[inline(always)]
-fn least<K: Contender>([left, right]: &[K; 2]) -> K {
-    if right.comes_before(left) { *right } else { *left }
 }
 
 #[cfg(test)]
@@ -186,14 +86,14 @@ mod tests {
                     tournament.set(leaf, keys[leaf]);
                 }
                 let key = tournament.winner();
-                let winner = key.leaf();
+                let winner = key as u32 as usize;
                 assert_eq!(tournament.winner(), key);
                 let least = keys.iter().copied().min();
                 assert_eq!(least, Some(key - winner as u128));
                 assert_eq!(Some(winner), keys.iter().position(|other| Some(*other) == least));
                 // What usually happens to a winner: its next key is greater.
                 keys[winner] = keys[winner].saturating_add(u128::from(random.below(3)) << 64).min(NEVER);
-                tournament.replace_winner(keys[winner]);
+                tournament.set(winner, keys[winner]);
             }
         }
     }
