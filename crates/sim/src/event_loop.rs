@@ -106,8 +106,8 @@ fn handle<O: Observer>(now: Time, target: Target, network: &mut Network<O>, host
         network.prefetch_timers(hosts);
     }
     match target {
-        Target::LinkFree(link) => network.handle_at_link(now, link, LinkEvent::Free),
-        Target::Release(link) => network.handle_at_link(now, link, LinkEvent::Release),
+        Target::LinkFree(link) => network.handle_at_link(now, link, LinkEvent::Free, None),
+        Target::Release(link) => network.handle_at_link(now, link, LinkEvent::Release, None),
         Target::Source(flow) => hosts.on_source(now, flow, network),
         Target::SenderTimer(flow) => return hosts.on_sender_timer(now, flow, network),
         Target::ReceiverTimer(flow) => return hosts.on_receiver_timer(now, flow, network),

@@ -12,6 +12,7 @@ use crate::network::impairments::Impairments;
 use crate::network::link::LinkQueue;
 use crate::network::route::{Routes, Step};
 use crate::network::topology::Topology;
+use crate::schedule::port::Port;
 use crate::schedule::{Line, Ports};
 use crate::shortcuts::Shortcuts;
 
@@ -202,10 +203,9 @@ impl Topology {
             lines[*found as usize] = Line { port: port as u32, line: sources[port] };
             sources[port] += 1;
         }
-        // Behind the second lines of all sources.
-        lines.iter_mut().for_each(|line| line.line += sources[line.port as usize]);
+        lines.iter_mut().for_each(|line| line.line = Port::first_line(line.line, sources[line.port as usize]));
         let early = Ports::early_of(links) as u32;
-        for step in self.table.iter_mut().filter(|step| step.line != Step::NO_LINE) {
+        for step in self.table.iter_mut().filter(|step| step.has_line()) {
             step.line = lines[step.line.line as usize];
             if step.is_early() && step.line.port != early {
                 step.set_in_order();

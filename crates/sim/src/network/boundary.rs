@@ -34,7 +34,8 @@ impl Owners {
     /// Returns the line for packets from one partition: those of several would not come in the order of time.
     #[inline]
     const fn line_from(&self, Line { port, line }: Line, from: usize) -> Line {
-        Line { port, line: line * self.partitions as u32 + from as u32 }
+        // Behind the second lines of all partitions.
+        Line { port, line: (line - 1) * self.partitions as u32 + 1 + from as u32 }
     }
 }
 

@@ -32,36 +32,34 @@ impl<O: Observer> Network<O> {
         let mut queue = self.take_queue(link);
         let lazy = events.lookahead > Duration::ZERO;
         let until = if lazy { now } else { now + Duration::from_nanos(1) };
+        let prefetches = self.prefetches();
         let mut handled = 0;
         while let Some((at, event)) = events.next_before(until, port.first().at) {
-            let packet;
-            let event = match event {
-                Some(event) => event,
-                None => {
-                    let Some(popped) = port.pop() else { continue };
-                    packet = popped;
-                    self.packet_hops += 1;
-                    if packet.flow as usize >= self.topology.flows {
-                        self.topology.probe_passed(at, &packet);
-                    }
-                    LinkEvent::Arrival(&packet)
+            let arrival = if event == LinkEvent::Arrival { port.pop() } else { None };
+            if let Some(packet) = &arrival {
+                self.packet_hops += 1;
+                if packet.flow as usize >= self.topology.flows {
+                    self.topology.probe_passed(at, packet);
                 }
-            };
+            } else if event == LinkEvent::Arrival {
+                continue;
+            }
             handled += 1;
-            if self.prefetches() {
+            if prefetches {
                 self.prefetch_at_link(queue.as_deref(), &mut port, receiver);
             }
             match &mut queue {
                 Some(managed) => {
-                    self.serve(at, event, &mut AtLink { link, managed, events: &mut events, lazy }, receiver);
+                    let at_link = &mut AtLink { link, managed, events: &mut events, lazy };
+                    self.serve(at, event, arrival, at_link, receiver);
                 }
-                None => self.cross_at_arrival(at, link, event, receiver),
+                None => self.cross_at_arrival(at, link, arrival, receiver),
             }
             if !lazy {
                 break;
             }
         }
-        if self.prefetches() {
+        if prefetches {
             self.depart_together(queue.as_mut().and_then(|managed| managed.meter.as_mut()), receiver);
         }
         let shaped = queue.as_ref().and_then(|managed| managed.part);
@@ -71,16 +69,18 @@ impl<O: Observer> Network<O> {
         handled
     }
 
-    /// Handles one event at a link that has no port, or into which a host without a link sends.
+    /// Handles one event at a link that has no port, or into which a host without a link sends: `arrival` is the packet that
+    /// arrives.
     #[inline(never)]
-    pub(crate) fn handle_at_link(&mut self, now: Time, link: u32, event: LinkEvent<'_>) {
+    pub(crate) fn handle_at_link(&mut self, now: Time, link: u32, event: LinkEvent, arrival: Option<Packet>) {
         let mut events = LinkEvents::new(Duration::ZERO);
         let mut queue = self.take_queue(link);
         match &mut queue {
             Some(managed) => {
-                self.serve(now, event, &mut AtLink { link, managed, events: &mut events, lazy: false }, &mut InOrder);
+                let at_link = &mut AtLink { link, managed, events: &mut events, lazy: false };
+                self.serve(now, event, arrival, at_link, &mut InOrder);
             }
-            None => self.cross_at_arrival(now, link, event, &mut InOrder),
+            None => self.cross_at_arrival(now, link, arrival, &mut InOrder),
         }
         let shaped = queue.as_ref().and_then(|managed| managed.part);
         self.put_queue_back(link, queue);
@@ -110,8 +110,8 @@ impl<O: Observer> Network<O> {
 
     /// Moves the packet that arrives at a droptail link over it: it has no other events.
     #[inline(always)]
-    fn cross_at_arrival(&mut self, now: Time, link: u32, event: LinkEvent<'_>, receiver: &mut impl Receiver<O>) {
-        if let LinkEvent::Arrival(packet) = event {
+    fn cross_at_arrival(&mut self, now: Time, link: u32, arrival: Option<Packet>, receiver: &mut impl Receiver<O>) {
+        if let Some(packet) = &arrival {
             self.cross_droptail_link(now, link, packet, receiver);
         }
     }
@@ -119,9 +119,20 @@ impl<O: Observer> Network<O> {
     /// Handles one event at a link with a discipline: a packet that arrives joins the queue, and a transmitter that is free
     /// takes the next packet.
     #[inline(always)]
-    fn serve(&mut self, now: Time, event: LinkEvent<'_>, at: &mut AtLink<'_>, receiver: &mut impl Receiver<O>) {
+    fn serve(
+        &mut self,
+        now: Time,
+        event: LinkEvent,
+        arrival: Option<Packet>,
+        at: &mut AtLink<'_>,
+        receiver: &mut impl Receiver<O>,
+    ) {
         match event {
-            LinkEvent::Arrival(packet) => self.enqueue(now, packet, at),
+            LinkEvent::Arrival => {
+                if let Some(packet) = arrival {
+                    self.enqueue(now, packet, at);
+                }
+            }
             LinkEvent::Free => at.managed.busy = false,
             LinkEvent::Release if at.managed.release.fires(now) => {}
             LinkEvent::Release => return,
@@ -133,13 +144,14 @@ impl<O: Observer> Network<O> {
 
     /// Passes a packet that arrives to the discipline.
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, packet: &Packet, AtLink { link, managed, .. }: &mut AtLink<'_>) {
+    fn enqueue(&mut self, now: Time, packet: Packet, AtLink { link, managed, .. }: &mut AtLink<'_>) {
         let Managed { discipline, meter, part, .. } = &mut **managed;
         let buffered = matches!(part, Some(ShapedPart::Buffer(_))).then(|| discipline.packets());
         self.records.show(discipline);
         let mut accounting = QueueAccounting { link: *link, meter: meter.as_mut(), records: &mut self.records };
-        accounting.arrived(now, packet);
-        discipline.enqueue(now, *packet, &mut accounting);
+        accounting.arrived(now, &packet);
+        let flow = packet.flow;
+        discipline.enqueue(now, packet, &mut accounting);
         if O::ACTIVE {
             discipline.candidates(&mut |candidate| self.records.observer.compared(*link, candidate));
         }
@@ -149,7 +161,7 @@ impl<O: Observer> Network<O> {
         if let Some(ShapedPart::Buffer(shaper)) = part
             && buffered == Some(discipline.packets())
         {
-            self.topology.overflowed(now, *shaper, packet.flow);
+            self.topology.overflowed(now, *shaper, flow);
         }
     }
 

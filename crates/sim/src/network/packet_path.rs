@@ -4,7 +4,6 @@ use fairlane_qdisc::{Reason, Time};
 
 use crate::measure::accounting::QueueAccounting;
 use crate::measure::observer::{Observer, QueueEvent};
-use crate::network::route::Step;
 use crate::network::{InOrder, Network, Receiver};
 use crate::packet::Packet;
 use crate::schedule::Line;
@@ -29,7 +28,7 @@ impl<O: Observer> Network<O> {
     #[inline(never)]
     fn enter_first_link(&mut self, now: Time, packet: Packet) {
         if let Some(link) = self.topology.table[packet.route as usize].link(packet.flow) {
-            self.handle_at_link(now, link, LinkEvent::Arrival(&Packet { at: now, ..packet }));
+            self.handle_at_link(now, link, LinkEvent::Arrival, Some(Packet { at: now, ..packet }));
         }
     }
 
@@ -42,7 +41,7 @@ impl<O: Observer> Network<O> {
                 self.ejected += 1;
                 receiver.deliver(now, packet, self);
             }
-            Some(link) => self.handle_at_link(now, link, LinkEvent::Arrival(packet)),
+            Some(link) => self.handle_at_link(now, link, LinkEvent::Arrival, Some(*packet)),
         }
     }
 
@@ -51,7 +50,7 @@ impl<O: Observer> Network<O> {
     #[inline(always)]
     pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet, late: bool, receiver: &mut impl Receiver<O>) {
         let step = self.topology.table[packet.route as usize];
-        if step.line == Step::NO_LINE {
+        if !step.has_line() {
             return self.cross_host_link(arrival, packet, receiver);
         }
         self.send(step.line, packet, (arrival, packet.route + 1), late);

@@ -64,6 +64,12 @@ impl Step {
         self.is_droptail_host_link().then(|| self.number(flow))
     }
 
+    /// Returns true where packets that have crossed the link are on a line.
+    #[inline(always)]
+    pub(crate) const fn has_line(&self) -> bool {
+        self.line.port != Self::NO_LINE.port
+    }
+
     /// Returns true where the packet has reached its host.
     #[inline]
     pub(crate) fn is_end(&self) -> bool {

@@ -47,7 +47,7 @@ impl<O: Observer> Network<O> {
             packet.sent = now;
         }
         let buffer = state.buffer;
-        self.handle_at_link(now, buffer, LinkEvent::Arrival(&packet));
+        self.handle_at_link(now, buffer, LinkEvent::Arrival, Some(packet));
     }
 
     /// Schedules the first observation of each controller.

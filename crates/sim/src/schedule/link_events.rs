@@ -2,19 +2,18 @@
 
 use fairlane_qdisc::{Duration, Time};
 
-use crate::packet::Packet;
 use crate::schedule::event_key::{FirstArrival, Target, event_key, start_key};
 use crate::schedule::tournament::NEVER;
 
 /// An event at a link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum LinkEvent<'p> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkEvent {
     /// The transmission has ended.
     Free,
     /// The discipline may release a packet that it held back.
     Release,
-    /// This packet arrives.
-    Arrival(&'p Packet),
+    /// A packet arrives.
+    Arrival,
 }
 
 /// The events at a link between nodes, beside the arrivals at its [port](crate::schedule::port::Port).
@@ -37,11 +36,11 @@ impl LinkEvents {
         Self { lookahead, free: Time::MAX, release: Time::MAX, next: Time::MAX }
     }
 
-    /// Returns the next event before `until`, with its time, where the next packet arrives at `arrival`: `None` in place of
-    /// that packet, which is to be popped; other events are removed. Of events of the same time, the link becomes free first,
-    /// then its discipline releases a packet, then packets arrive.
+    /// Returns the next event before `until`, with its time, where the next packet arrives at `arrival`. It is removed, but for
+    /// that packet. Of events of the same time, the link becomes free first, then its discipline releases a packet, then
+    /// packets arrive.
     #[inline(always)]
-    pub(crate) fn next_before(&mut self, until: Time, arrival: Time) -> Option<(Time, Option<LinkEvent<'static>>)> {
+    pub(crate) fn next_before(&mut self, until: Time, arrival: Time) -> Option<(Time, LinkEvent)> {
         let own = self.free.min(self.release);
         let at = own.min(arrival);
         self.next = at;
@@ -49,14 +48,14 @@ impl LinkEvents {
             return None;
         }
         if arrival < own {
-            return Some((at, None));
+            return Some((at, LinkEvent::Arrival));
         }
         if self.free == own {
             self.free = Time::MAX;
-            return Some((at, Some(LinkEvent::Free)));
+            return Some((at, LinkEvent::Free));
         }
         self.release = Time::MAX;
-        Some((at, Some(LinkEvent::Release)))
+        Some((at, LinkEvent::Release))
     }
 
     /// Returns the key by which `link` is ordered among all events: that of its next event, or, if it is processed lazily,

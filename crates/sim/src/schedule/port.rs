@@ -18,10 +18,10 @@ use crate::schedule::upcoming::Upcoming;
 /// calendar.
 #[derive(Debug, Default)]
 pub(crate) struct Port {
-    /// The second line of each source, then the first line of each.
+    /// The second line of each source, one that is not used, and the first line of each source.
     lines: Vec<DelayLine>,
     pub(super) calendar: Calendar,
-    /// The first packets of the second lines, of the calendar, and of the first lines.
+    /// The first packets of all lines and of the calendar, which has the place of the line that is not used.
     firsts: ArrivalHeap,
 }
 
@@ -29,10 +29,15 @@ impl Port {
     /// Returns a port without packets that has `sources` sources. `events_per_second` affects the speed and nothing else.
     pub(crate) fn new(sources: u32, events_per_second: f64) -> Self {
         Self {
-            lines: (0..2 * sources).map(|_| DelayLine::default()).collect(),
+            lines: (0..Self::first_line(sources, sources)).map(|_| DelayLine::default()).collect(),
             calendar: Calendar::new(events_per_second),
             firsts: ArrivalHeap::default(),
         }
+    }
+
+    /// Returns the number of the first line of a source in a port of so many sources.
+    pub(crate) const fn first_line(source: u32, sources: u32) -> u32 {
+        sources + 1 + source
     }
 
     /// Adds `packet`, which arrives at `at` at this step of its route, behind others on this line; returns false, and adds
@@ -46,11 +51,11 @@ impl Port {
     /// packet of all.
     pub(crate) fn insert(&mut self, line: u32, packet: Packet) -> bool {
         let line = line as usize;
-        let second = if line < self.sources() { line } else { line - self.sources() };
+        let second = if line < self.sources() { line } else { line - self.sources() - 1 };
         let before = self.first();
         if let Some(line) = [line, second].into_iter().find(|line| self.lines[*line].insert(packet)) {
             if self.lines[line].front() == Some(&packet) {
-                self.firsts.bring_forward(FirstArrival::of(&packet, self.place(line)));
+                self.firsts.bring_forward(FirstArrival::of(&packet, line as u32));
             }
         } else if self.calendar.push(packet) {
             self.firsts.bring_forward(self.calendar.bound(self.place_of_calendar()));
@@ -61,7 +66,7 @@ impl Port {
     /// Returns the second line of the source whose first line this is.
     #[inline(always)]
     pub(crate) fn second_line(&self, line: u32) -> u32 {
-        line - self.sources() as u32
+        line - self.sources() as u32 - 1
     }
 
     /// Returns the next arrival, or an earlier one of no packet: [`pop`](Self::pop) tells which.
@@ -74,7 +79,10 @@ impl Port {
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Packet> {
         let place = self.first().place;
-        let Some(line) = self.line_at(place) else { return self.pop_from_calendar() };
+        if place == self.place_of_calendar() {
+            return self.pop_from_calendar();
+        }
+        let line = self.lines.get_mut(place as usize)?;
         let packet = line.pop();
         let next = line.front().map(|next| FirstArrival::of(next, place));
         self.firsts.replace_first(next);
@@ -94,8 +102,7 @@ impl Port {
         if place == self.place_of_calendar() {
             return &mut self.calendar;
         }
-        let line = place as usize - usize::from(place > self.place_of_calendar());
-        &mut self.lines[line]
+        &mut self.lines[place as usize]
     }
 
     /// Returns the number of packets.
@@ -107,20 +114,7 @@ impl Port {
         self.lines.len() / 2
     }
 
-    /// Returns the place of a line: the calendar is between second and first lines.
-    const fn place(&self, line: usize) -> u32 {
-        line as u32 + (line >= self.sources()) as u32
-    }
-
     const fn place_of_calendar(&self) -> u32 {
         self.sources() as u32
-    }
-
-    /// Returns the line at a place; `None` if that is the calendar's.
-    #[inline(always)]
-    fn line_at(&mut self, place: u32) -> Option<&mut DelayLine> {
-        let calendar = self.place_of_calendar();
-        let line = (place != calendar).then(|| place - u32::from(place > calendar))?;
-        self.lines.get_mut(line as usize)
     }
 }

@@ -3,6 +3,7 @@ use fairlane_qdisc::{Duration, Seed, Time};
 use super::*;
 use crate::packet::{Flags, NO_SACK};
 use crate::schedule::event_key::arrival_order;
+use crate::schedule::link_events::LinkEvent;
 
 fn packet(at: u64, flow: u32, seq: u32) -> Packet {
     let (sent, at, flags) = (Time::ZERO, Time::from_nanos(at), Flags::default());
@@ -25,7 +26,7 @@ fn packets_leave_a_port_in_order() {
                 let late = random.chance(0.3);
                 let wait = if random.chance(0.05) { random.below(100_000) } else { 50 + 20 * u32::from(late) };
                 let packet = packet(now + u64::from(wait), 10 * source + random.below(4), sent);
-                let line = if late { source } else { 3 + source };
+                let line = if late { source } else { Port::first_line(source, 3) };
                 let before = port.first();
                 if port.push_behind(line, &packet, (packet.at, 0)) {
                     assert_eq!(port.first(), before);
@@ -60,7 +61,7 @@ fn a_link_knows_of_the_first_packet_of_each_line() {
         let mut schedule = Schedule::new(&ports, 1.0);
         for (nanos, late) in [500_u64, 400, 300].into_iter().zip(late) {
             let at = Time::from_nanos(nanos);
-            schedule.send(Line { port: 0, line: 1 }, &packet(nanos, 0, 0), (at, 0), late);
+            schedule.send(Line { port: 0, line: 2 }, &packet(nanos, 0, 0), (at, 0), late);
             assert_eq!((schedule.next_at(), schedule.lazy_links_before(at)), (at, vec![]));
             assert_eq!(schedule.lazy_links_before(at + Duration::from_nanos(1)), [0]);
         }
@@ -87,8 +88,8 @@ fn events_come_by_their_keys() {
                     schedule.schedule_link(link, at, Time::MAX);
                 }
             }
-            2 => schedule.send(Line { port: random.below(3), line: 1 }, &packet(0, number, 0), (at, 0), true),
-            _ => schedule.send(Line { port: 3, line: 1 }, &packet(0, number, 0), (at, 0), true),
+            2 => schedule.send(Line { port: random.below(3), line: 2 }, &packet(0, number, 0), (at, 0), true),
+            _ => schedule.send(Line { port: 3, line: 2 }, &packet(0, number, 0), (at, 0), true),
         }
     }
     let (mut last, mut events) = (0, 0);
@@ -100,8 +101,8 @@ fn events_come_by_their_keys() {
                 let (mut events, mut port) = schedule.take_out(link);
                 let event = events.next_before(at + Duration::from_nanos(1), port.first().at);
                 let key = match event {
-                    Some((_, Some(_))) => Some(event_key(at, Target::LinkFree(link))),
-                    Some((_, None)) => port.pop().map(|packet| FirstArrival::of(&packet, 0).key()),
+                    Some((_, LinkEvent::Arrival)) => port.pop().map(|packet| FirstArrival::of(&packet, 0).key()),
+                    Some(_) => Some(event_key(at, Target::LinkFree(link))),
                     None => None,
                 };
                 schedule.put_back(link, events, port);
