@@ -4,9 +4,9 @@ use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Aggregation;
 
 use crate::measure::observer::Observer;
+use crate::network::Network;
 use crate::network::link::{Link, Medium};
 use crate::network::link_run::AtLink;
-use crate::network::{InOrder, Network};
 use crate::packet::{Flags, NO_SACK, Packet, PacketKind};
 
 /// The frames of a link.
@@ -75,7 +75,7 @@ impl<O: Observer> Network<O> {
         at.events.free = end;
         for (packet, _) in frame {
             let arrival = at.managed.impairments.as_mut().and_then(|wire| wire.arrival(end, delay));
-            self.leave(now, arrival, &packet, at, &mut InOrder);
+            self.leave(now, arrival, &packet, at);
         }
     }
 

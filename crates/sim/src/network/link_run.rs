@@ -35,25 +35,25 @@ impl<O: Observer> Network<O> {
         let prefetches = self.prefetches();
         let mut handled = 0;
         while let Some((at, event)) = events.next_before(until, port.first().at) {
-            let arrival = if event == LinkEvent::Arrival { port.pop() } else { None };
-            if let Some(packet) = &arrival {
+            if prefetches {
+                self.prefetch_at_link(queue.as_deref(), &mut port, receiver);
+            }
+            if event == LinkEvent::Arrival {
+                let Some(packet) = port.front() else { continue };
                 self.packet_hops += 1;
                 if packet.flow as usize >= self.topology.flows {
                     self.topology.probe_passed(at, packet);
                 }
-            } else if event == LinkEvent::Arrival {
-                continue;
+                match &mut queue {
+                    Some(managed) => self.enqueue(at, *packet, (link, managed)),
+                    None => self.cross_droptail_link(at, link, packet, receiver),
+                }
+                port.remove_first();
             }
             handled += 1;
-            if prefetches {
-                self.prefetch_at_link(queue.as_deref(), &mut port, receiver);
-            }
-            match &mut queue {
-                Some(managed) => {
-                    let at_link = &mut AtLink { link, managed, events: &mut events, lazy };
-                    self.serve(at, event, arrival, at_link, receiver);
-                }
-                None => self.cross_at_arrival(at, link, arrival, receiver),
+            if let Some(managed) = &mut queue {
+                let at_link = &mut AtLink { link, managed, events: &mut events, lazy };
+                self.serve(at, event, at_link, receiver);
             }
             if !lazy {
                 break;
@@ -73,17 +73,24 @@ impl<O: Observer> Network<O> {
     /// arrives.
     #[inline(never)]
     pub(crate) fn handle_at_link(&mut self, now: Time, link: u32, event: LinkEvent, arrival: Option<Packet>) {
-        let mut events = LinkEvents::new(Duration::ZERO);
-        let mut queue = self.take_queue(link);
-        match &mut queue {
-            Some(managed) => {
-                let at_link = &mut AtLink { link, managed, events: &mut events, lazy: false };
-                self.serve(now, event, arrival, at_link, &mut InOrder);
+        let Some(mut managed) = self.take_queue(link) else {
+            if let Some(packet) = &arrival {
+                self.cross_droptail_link(now, link, packet, &mut InOrder);
             }
-            None => self.cross_at_arrival(now, link, arrival, &mut InOrder),
+            return;
+        };
+        let mut events = LinkEvents::new(Duration::ZERO);
+        if let Some(packet) = arrival {
+            self.enqueue(now, packet, (link, &mut managed));
         }
-        let shaped = queue.as_ref().and_then(|managed| managed.part);
-        self.put_queue_back(link, queue);
+        self.serve(
+            now,
+            event,
+            &mut AtLink { link, managed: &mut managed, events: &mut events, lazy: false },
+            &mut InOrder,
+        );
+        let shaped = managed.part;
+        self.put_queue_back(link, Some(managed));
         self.events.schedule_link(link, events.free, events.release);
         self.hand_over(now, shaped);
     }
@@ -108,31 +115,12 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Moves the packet that arrives at a droptail link over it: it has no other events.
+    /// Handles one event at a link with a discipline, whose queue the packet that arrives has joined: a transmitter that is
+    /// free takes the next packet.
     #[inline(always)]
-    fn cross_at_arrival(&mut self, now: Time, link: u32, arrival: Option<Packet>, receiver: &mut impl Receiver<O>) {
-        if let Some(packet) = &arrival {
-            self.cross_droptail_link(now, link, packet, receiver);
-        }
-    }
-
-    /// Handles one event at a link with a discipline: a packet that arrives joins the queue, and a transmitter that is free
-    /// takes the next packet.
-    #[inline(always)]
-    fn serve(
-        &mut self,
-        now: Time,
-        event: LinkEvent,
-        arrival: Option<Packet>,
-        at: &mut AtLink<'_>,
-        receiver: &mut impl Receiver<O>,
-    ) {
+    fn serve(&mut self, now: Time, event: LinkEvent, at: &mut AtLink<'_>, receiver: &mut impl Receiver<O>) {
         match event {
-            LinkEvent::Arrival => {
-                if let Some(packet) = arrival {
-                    self.enqueue(now, packet, at);
-                }
-            }
+            LinkEvent::Arrival => {}
             LinkEvent::Free => at.managed.busy = false,
             LinkEvent::Release if at.managed.release.fires(now) => {}
             LinkEvent::Release => return,
@@ -144,16 +132,16 @@ impl<O: Observer> Network<O> {
 
     /// Passes a packet that arrives to the discipline.
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, packet: Packet, AtLink { link, managed, .. }: &mut AtLink<'_>) {
-        let Managed { discipline, meter, part, .. } = &mut **managed;
+    fn enqueue(&mut self, now: Time, packet: Packet, (link, managed): (u32, &mut Managed)) {
+        let Managed { discipline, meter, part, .. } = managed;
         let buffered = matches!(part, Some(ShapedPart::Buffer(_))).then(|| discipline.packets());
         self.records.show(discipline);
-        let mut accounting = QueueAccounting { link: *link, meter: meter.as_mut(), records: &mut self.records };
+        let mut accounting = QueueAccounting { link, meter: meter.as_mut(), records: &mut self.records };
         accounting.arrived(now, &packet);
         let flow = packet.flow;
         discipline.enqueue(now, packet, &mut accounting);
         if O::ACTIVE {
-            discipline.candidates(&mut |candidate| self.records.observer.compared(*link, candidate));
+            discipline.candidates(&mut |candidate| self.records.observer.compared(link, candidate));
         }
         if let Some(meter) = meter {
             meter.averaged(discipline.average());
@@ -168,6 +156,27 @@ impl<O: Observer> Network<O> {
     /// Sends the next packet of the queue, whose transmitter is free.
     #[inline(always)]
     fn send_next(&mut self, now: Time, at: &mut AtLink<'_>, receiver: &mut impl Receiver<O>) {
+        if at.managed.impairments.is_some() || at.managed.part.is_some() {
+            return self.send_specially(now, at);
+        }
+        let dequeued = self.dequeue(now, at);
+        let Some(packet) = &dequeued else { return };
+        at.managed.busy = true;
+        let Link { medium, carry, .. } = &mut self.topology.links[at.link as usize];
+        let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
+        let sent = now + transmission.next(carry, packet.bytes);
+        let arrival = sent + *delay;
+        self.transmits((now, sent), packet, at);
+        if at.lazy && self.prefetches() {
+            return self.depart_later((now, arrival), packet, at, receiver);
+        }
+        self.accounting(at).departed(now, packet);
+        self.travel(arrival, packet, false, receiver);
+    }
+
+    /// Sends the next packet of the queue of a link with impairments or a shaper.
+    #[inline(never)]
+    fn send_specially(&mut self, now: Time, at: &mut AtLink<'_>) {
         if let Some(wire) = &mut at.managed.impairments {
             if let Some(free) = wire.hold(now, at.managed.discipline.packets() > 0) {
                 (at.managed.busy, at.events.free) = (true, free);
@@ -182,12 +191,8 @@ impl<O: Observer> Network<O> {
         if at.managed.part.is_some() {
             return self.send_shaped(now, &packet, at);
         }
-        if at.lazy && self.prefetches() {
-            let arrival = self.transmit(now, &packet, at);
-            return self.depart_later(now, arrival, &packet, at, receiver);
-        }
         self.accounting(at).departed(now, &packet);
-        self.send_off(now, &packet, at, receiver);
+        self.send_off(now, &packet, at);
     }
 
     /// Returns the next packet of the discipline; if it holds its packets back, asks it again when it is ready.
@@ -199,12 +204,11 @@ impl<O: Observer> Network<O> {
         }
         let mut accounting = QueueAccounting { link: at.link, meter: meter.as_mut(), records: &mut self.records };
         let packet = discipline.dequeue(now, &mut accounting);
-        if packet.is_none() {
-            let ready = retry_at(now, &discipline.status()).and_then(|ready| release.brought_forward(ready));
-            at.events.release = ready.unwrap_or(at.events.release);
-            return None;
+        if packet.is_some() {
+            self.records.show(discipline);
+        } else if let Some(ready) = retry_at(now, &discipline.status()).and_then(|at| release.brought_forward(at)) {
+            at.events.release = ready;
         }
-        self.records.show(discipline);
         packet
     }
 
@@ -214,51 +218,40 @@ impl<O: Observer> Network<O> {
         QueueAccounting { link: at.link, meter: at.managed.meter.as_mut(), records: &mut self.records }
     }
 
-    /// Transmits `packet`, which has left the queue, and moves it on.
+    /// Notes that the link transmits `packet` from `begun` to `sent`.
     #[inline(always)]
-    pub(crate) fn send_off(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        at: &mut AtLink<'_>,
-        receiver: &mut impl Receiver<O>,
-    ) {
-        let arrival = self.transmit(now, packet, at);
-        self.leave(now, arrival, packet, at, receiver);
-    }
-
-    /// Begins to transmit `packet`, and returns when it reaches the far end; `None` if it is lost on the way.
-    #[inline(always)]
-    fn transmit(&mut self, now: Time, packet: &Packet, at: &mut AtLink<'_>) -> Option<Time> {
-        let Link { medium, carry, .. } = &mut self.topology.links[at.link as usize];
-        let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
-        let sent = match &mut at.managed.impairments {
-            None => now + transmission.next(carry, packet.bytes),
-            Some(wire) => wire.finish(now, packet.bytes, || transmission.next(carry, packet.bytes)),
-        };
+    pub(crate) fn transmits(&mut self, (begun, sent): (Time, Time), packet: &Packet, at: &mut AtLink<'_>) {
         at.events.free = sent;
         if let Some(meter) = &mut at.managed.meter {
-            meter.transmits(now, sent, packet.bytes);
+            meter.transmits(begun, sent, packet.bytes);
         }
-        match &mut at.managed.impairments {
-            None => Some(sent + *delay),
-            Some(wire) => wire.arrival(sent, *delay),
-        }
+    }
+
+    /// Transmits `packet`, which has left the queue of a link with impairments or a shaper, and moves it on.
+    pub(crate) fn send_off(&mut self, now: Time, packet: &Packet, at: &mut AtLink<'_>) {
+        let Link { medium, carry, .. } = &mut self.topology.links[at.link as usize];
+        let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
+        let mut next = || transmission.next(carry, packet.bytes);
+        let (sent, arrival) = match &mut at.managed.impairments {
+            None => {
+                let sent = now + next();
+                (sent, Some(sent + *delay))
+            }
+            Some(wire) => {
+                let sent = wire.finish(now, packet.bytes, next);
+                (sent, wire.arrival(sent, *delay))
+            }
+        };
+        self.transmits((now, sent), packet, at);
+        self.leave(now, arrival, packet, at);
     }
 
     /// Moves a packet on that reaches the far end at `arrival`, or counts it as lost.
     #[inline(always)]
-    pub(crate) fn leave(
-        &mut self,
-        now: Time,
-        arrival: Option<Time>,
-        packet: &Packet,
-        at: &mut AtLink<'_>,
-        receiver: &mut impl Receiver<O>,
-    ) {
+    pub(crate) fn leave(&mut self, now: Time, arrival: Option<Time>, packet: &Packet, at: &mut AtLink<'_>) {
         let late = at.managed.impairments.as_ref().is_some_and(Impairments::reorders);
         match arrival {
-            Some(arrival) => self.travel(arrival, packet, late, receiver),
+            Some(arrival) => self.travel(arrival, packet, late, &mut InOrder),
             None => self.lose(now, packet, at),
         }
     }

@@ -101,12 +101,11 @@ impl<O: Observer> Network<O> {
         prefetch(self.records.dropped.get(flow as usize));
     }
 
-    /// Keeps a packet that the link begins to send at `now`, while its host is prefetched.
+    /// Keeps a packet that the link begins to send at `begun`, while its host is prefetched.
     #[inline(always)]
     pub(crate) fn depart_later(
         &mut self,
-        now: Time,
-        arrival: Option<Time>,
+        (begun, arrival): (Time, Time),
         packet: &Packet,
         at: &mut AtLink<'_>,
         receiver: &mut impl Receiver<O>,
@@ -115,9 +114,7 @@ impl<O: Observer> Network<O> {
         if let Some(meter) = &at.managed.meter {
             meter.prefetch(packet.flow);
         }
-        // A lazily processed link loses nothing on the way.
-        let arrival = arrival.unwrap_or(Time::MAX);
-        self.departures.push(Departure { packet: *packet, begun: now, arrival });
+        self.departures.push(Departure { packet: *packet, begun, arrival });
         if self.departures.len() == TOGETHER {
             self.depart_together(at.managed.meter.as_mut(), receiver);
         }

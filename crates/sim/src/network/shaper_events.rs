@@ -4,9 +4,9 @@ use fairlane_autorate::{Decision, PROBE_INTERVAL};
 use fairlane_qdisc::Time;
 
 use crate::measure::observer::Observer;
+use crate::network::Network;
 use crate::network::link_run::AtLink;
 use crate::network::shaper::ShapedPart;
-use crate::network::{InOrder, Network};
 use crate::packet::Packet;
 use crate::schedule::event_key::Target;
 use crate::schedule::link_events::LinkEvent;
@@ -23,7 +23,7 @@ impl<O: Observer> Network<O> {
             Some(ShapedPart::Buffer(shaper)) => {
                 self.accounting(at).departed(now, packet);
                 self.topology.left_buffer(now, shaper, packet);
-                self.send_off(now, packet, at, &mut InOrder);
+                self.send_off(now, packet, at);
             }
             None => {}
         }

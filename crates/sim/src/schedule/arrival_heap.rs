@@ -1,70 +1,86 @@
 //! The first packets of several places.
 
+use fairlane_qdisc::Time;
+
 use crate::schedule::event_key::FirstArrival;
 
-/// A binary heap of the first packets of those places that have some.
+/// The first packets of those places that have some: the first of all, and a binary heap of the others.
 ///
 /// Mostly the place that had the first packet has the next one too, or one of few others has: so a heap costs less here than
 /// a tournament of all places.
-#[derive(Debug, Default)]
-pub(crate) struct ArrivalHeap(Vec<FirstArrival>);
+#[derive(Debug)]
+pub(crate) struct ArrivalHeap {
+    first: FirstArrival,
+    others: Vec<FirstArrival>,
+}
+
+impl Default for ArrivalHeap {
+    fn default() -> Self {
+        Self { first: FirstArrival::NONE, others: Vec::new() }
+    }
+}
 
 impl ArrivalHeap {
     /// Returns the first of all; [`FirstArrival::NONE`] if there is none.
     #[inline(always)]
-    pub(crate) fn first(&self) -> FirstArrival {
-        self.0.first().copied().unwrap_or(FirstArrival::NONE)
+    pub(crate) const fn first(&self) -> FirstArrival {
+        self.first
     }
 
-    /// Replaces the first of all by the packet behind it at the same place, if there is one.
+    /// Replaces the first of all by the packet behind it at the same place, [`FirstArrival::NONE`] if there is none.
     #[inline(always)]
-    pub(crate) fn replace_first(&mut self, next: Option<FirstArrival>) {
-        match (next, self.0.as_mut_slice()) {
-            (Some(next), [first]) => *first = next,
-            (Some(next), [first, others @ ..]) => {
-                *first = next;
-                if others.iter().take(2).any(|other| other.at <= next.at) {
-                    self.sift_down();
-                }
-            }
-            _ => self.remove_first(),
+    pub(crate) fn replace_first(&mut self, next: FirstArrival) {
+        if self.others.first().is_none_or(|other| next.at < other.at) {
+            self.first = next;
+        } else {
+            self.advance(next);
         }
     }
 
     #[inline(never)]
-    fn remove_first(&mut self) {
-        if !self.0.is_empty() {
-            self.0.swap_remove(0);
+    fn advance(&mut self, next: FirstArrival) {
+        if next.comes_before(&self.others[0]) {
+            self.first = next;
+        } else if next.at < Time::MAX {
+            self.first = std::mem::replace(&mut self.others[0], next);
+            self.sift_down();
+        } else {
+            self.first = self.others.swap_remove(0);
             self.sift_down();
         }
     }
 
     /// Sets the first packet of a place, which comes before the one that it had, if any.
-    pub(crate) fn bring_forward(&mut self, first: FirstArrival) {
-        let known = self.0.iter().position(|other| other.place == first.place);
-        let mut node = known.unwrap_or(self.0.len());
-        if known.is_none() {
-            self.0.push(first);
+    pub(crate) fn bring_forward(&mut self, mut first: FirstArrival) {
+        let known = self.others.iter().position(|other| other.place == first.place);
+        if first.comes_before(&self.first) {
+            std::mem::swap(&mut first, &mut self.first);
+            if first.place == self.first.place || first.at == Time::MAX {
+                return;
+            }
         }
-        self.0[node] = first;
-        while node > 0 && first.comes_before(&self.0[(node - 1) / 2]) {
-            self.0.swap(node, (node - 1) / 2);
+        let mut node = known.unwrap_or(self.others.len());
+        if known.is_none() {
+            self.others.push(first);
+        }
+        self.others[node] = first;
+        while node > 0 && self.others[node].comes_before(&self.others[(node - 1) / 2]) {
+            self.others.swap(node, (node - 1) / 2);
             node = (node - 1) / 2;
         }
     }
 
-    /// Moves the root down to where it belongs.
-    #[inline(never)]
+    /// Moves the root of the heap down to where it belongs.
     fn sift_down(&mut self) {
-        let mut node = 0;
-        while 2 * node + 1 < self.0.len() {
+        let (heap, mut node) = (self.others.as_mut_slice(), 0);
+        while 2 * node + 1 < heap.len() {
             let (left, right) = (2 * node + 1, 2 * node + 2);
-            let is_right = right < self.0.len() && self.0[right].comes_before(&self.0[left]);
+            let is_right = right < heap.len() && heap[right].comes_before(&heap[left]);
             let child = if is_right { right } else { left };
-            if !self.0[child].comes_before(&self.0[node]) {
+            if !heap[child].comes_before(&heap[node]) {
                 return;
             }
-            self.0.swap(node, child);
+            heap.swap(node, child);
             node = child;
         }
     }

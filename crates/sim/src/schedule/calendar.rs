@@ -32,17 +32,22 @@ impl Calendar {
         wheel.bound() < before
     }
 
-    /// Returns an arrival that no packet comes before: the first one, or one of no packet. [`pop`](Self::pop) tells which.
+    /// Returns an arrival that no packet comes before: the first one, or one of no packet. [`front`](Self::front) tells which.
     pub(crate) fn bound(&self, place: u32) -> FirstArrival {
         self.wheel.as_ref().map_or(FirstArrival::NONE, |wheel| FirstArrival::decode(wheel.bound(), place))
     }
 
-    /// Removes and returns the packet whose arrival is the [bound](Self::bound). If it is that of no packet, finds a later
-    /// bound and returns `None`.
-    pub(crate) fn pop(&mut self) -> Option<Packet> {
-        let (_, packet) = self.wheel.as_mut()?.pop()?;
-        self.packets -= 1;
-        Some(packet)
+    /// Returns the packet whose arrival is the [bound](Self::bound). If it is that of no packet, finds a later bound and
+    /// returns `None`.
+    pub(crate) fn front(&mut self) -> Option<&Packet> {
+        self.wheel.as_mut()?.front()
+    }
+
+    /// Removes the packet whose arrival is the [bound](Self::bound).
+    pub(crate) fn remove_first(&mut self) {
+        if let Some(wheel) = &mut self.wheel {
+            self.packets -= usize::from(wheel.pop().is_some());
+        }
     }
 
     /// Returns the number of packets.

@@ -90,15 +90,15 @@ impl DelayLine {
         (self.slots, self.head, self.tail, self.announced) = (slots, 0, len, self.announced.saturating_sub(self.head));
     }
 
-    /// Removes and returns the first packet; `None` if there is none.
+    /// Removes the first packet, of which there is one, and returns the one behind it.
     #[inline(always)]
-    pub(crate) fn pop(&mut self) -> Option<Packet> {
-        let packet = *self.front()?;
+    pub(crate) fn remove_first(&mut self) -> Option<&Packet> {
         self.head = self.head.wrapping_add(1);
         if self.head == self.tail {
             self.last = Time::MAX;
+            return None;
         }
-        Some(packet)
+        self.slots.get(self.slot(self.head))
     }
 
     /// Returns the first packet.
@@ -180,7 +180,8 @@ mod tests {
                     refused += 1;
                 }
             } else if !list.is_empty() {
-                assert_eq!(line.pop(), Some(list.remove(0)));
+                assert_eq!(line.front(), Some(&list.remove(0)));
+                assert_eq!(line.remove_first(), list.first());
             }
             assert_eq!(line.len(), list.len());
             assert_eq!((line.front(), line.near()), (list.first(), list.get(NEAR)));
@@ -201,7 +202,7 @@ mod tests {
                 line.announce(&mut |packet| announced.push(packet.seq));
                 let first = line.front().map(|packet| packet.seq);
                 assert!(first.is_some_and(|first| announced.contains(&first)), "{first:?}");
-                line.pop();
+                line.remove_first();
             }
         }
     }

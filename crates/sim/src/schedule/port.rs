@@ -75,26 +75,50 @@ impl Port {
         self.firsts.first()
     }
 
-    /// Removes and returns the packet of the [first](Self::first) arrival; `None` if it was that of no packet.
+    /// Returns the packet of the [first](Self::first) arrival; `None` if it is that of no packet.
     #[inline(always)]
-    pub(crate) fn pop(&mut self) -> Option<Packet> {
+    pub(crate) fn front(&mut self) -> Option<&Packet> {
         let place = self.first().place;
         if place == self.place_of_calendar() {
-            return self.pop_from_calendar();
+            return self.calendar_front();
         }
-        let line = self.lines.get_mut(place as usize)?;
-        let packet = line.pop();
-        let next = line.front().map(|next| FirstArrival::of(next, place));
-        self.firsts.replace_first(next);
-        packet
+        self.lines.get(place as usize)?.front()
+    }
+
+    /// Removes the packet of the first arrival, of which there is one.
+    #[inline(always)]
+    pub(crate) fn remove_first(&mut self) {
+        let place = self.first().place;
+        if place == self.place_of_calendar() {
+            return self.remove_from_calendar();
+        }
+        if let Some(line) = self.lines.get_mut(place as usize) {
+            let next = line.remove_first();
+            self.firsts.replace_first(next.map_or(FirstArrival::NONE, |next| FirstArrival::of(next, place)));
+        }
+    }
+
+    /// Removes and returns the packet of the first arrival; `None` if it is that of no packet.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        let packet = *self.front()?;
+        self.remove_first();
+        Some(packet)
     }
 
     #[inline(never)]
-    fn pop_from_calendar(&mut self) -> Option<Packet> {
-        let packet = self.calendar.pop();
-        let bound = self.calendar.bound(self.place_of_calendar());
-        self.firsts.replace_first(Some(bound).filter(|bound| bound.at < Time::MAX));
-        packet
+    fn calendar_front(&mut self) -> Option<&Packet> {
+        if self.calendar.front().is_none() {
+            self.firsts.replace_first(self.calendar.bound(self.place_of_calendar()));
+            return None;
+        }
+        self.calendar.front()
+    }
+
+    #[inline(never)]
+    fn remove_from_calendar(&mut self) {
+        self.calendar.remove_first();
+        self.firsts.replace_first(self.calendar.bound(self.place_of_calendar()));
     }
 
     /// Returns the packets at the place of an arrival.

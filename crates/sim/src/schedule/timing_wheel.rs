@@ -255,6 +255,19 @@ impl<T: Copy> TimingWheel<T> {
         self.bound
     }
 
+    /// Returns the item of the event whose key is the [bound](Self::bound). If that is the beginning of a rotation, moves on
+    /// to it and returns `None`.
+    pub(crate) fn front(&mut self) -> Option<&T> {
+        if self.due.is_empty() {
+            let is_exact = self.advance();
+            self.bound = self.due.last().map_or_else(|| self.next_bound(), |(key, _)| *key);
+            if !is_exact {
+                return None;
+            }
+        }
+        self.due.last().map(|(_, item)| item)
+    }
+
     /// Removes and returns the event whose key is the [bound](Self::bound). If that is the beginning of a rotation, moves on to it
     /// and returns `None`.
     #[inline]
