@@ -13,6 +13,7 @@ use crate::network::shaper::ShapedPart;
 use crate::network::{InOrder, Network, Receiver};
 use crate::packet::Packet;
 use crate::schedule::link_events::{LinkEvent, LinkEvents};
+use crate::schedule::port::Port;
 
 /// A link with a discipline while its events are handled. It is taken out of the network, so that the rest of that can
 /// change beside it.
@@ -32,41 +33,82 @@ impl<O: Observer> Network<O> {
         let mut queue = self.take_queue(link);
         let lazy = events.lookahead > Duration::ZERO;
         let until = if lazy { now } else { now + Duration::from_nanos(1) };
-        let prefetches = self.prefetches();
-        let mut handled = 0;
-        while let Some((at, event)) = events.next_before(until, port.first().at) {
-            if prefetches {
-                self.prefetch_at_link(queue.as_deref(), &mut port, receiver);
+        let handled = match &mut queue {
+            Some(managed) => {
+                self.run_managed(until, &mut AtLink { link, managed, events: &mut events, lazy }, &mut port, receiver)
             }
-            if event == LinkEvent::Arrival {
-                let Some(packet) = port.front() else { continue };
-                self.packet_hops += 1;
-                if packet.flow as usize >= self.topology.flows {
-                    self.topology.probe_passed(at, packet);
-                }
-                match &mut queue {
-                    Some(managed) => self.enqueue(at, *packet, (link, managed)),
-                    None => self.cross_droptail_link(at, link, packet, receiver),
-                }
-                port.remove_first();
-            }
-            handled += 1;
-            if let Some(managed) = &mut queue {
-                let at_link = &mut AtLink { link, managed, events: &mut events, lazy };
-                self.serve(at, event, at_link, receiver);
-            }
-            if !lazy {
-                break;
-            }
-        }
-        if prefetches {
-            self.depart_together(queue.as_mut().and_then(|managed| managed.meter.as_mut()), receiver);
-        }
+            None => self.run_droptail(until, (link, lazy), &mut port, receiver),
+        };
         let shaped = queue.as_ref().and_then(|managed| managed.part);
         self.put_queue_back(link, queue);
         self.events.put_back(link, events, port);
         self.hand_over(now, shaped);
         handled
+    }
+
+    /// Handles the events before `until` at a link with a discipline, of a link in event order one, and returns their number.
+    #[inline(always)]
+    fn run_managed(
+        &mut self,
+        until: Time,
+        at: &mut AtLink<'_>,
+        port: &mut Port,
+        receiver: &mut impl Receiver<O>,
+    ) -> u64 {
+        let (mut handled, mut arrived) = (0, 0);
+        while let Some((now, event)) = at.events.next_before(until, port.first().at) {
+            if event == LinkEvent::Arrival {
+                if self.prefetches() {
+                    self.prefetch_counts_at(at, port);
+                }
+                let Some(packet) = port.front() else { continue };
+                arrived += 1;
+                self.enqueue(now, *packet, at);
+                port.remove_first();
+            }
+            handled += 1;
+            self.serve(now, event, at, receiver);
+            if !at.lazy {
+                break;
+            }
+        }
+        self.packet_hops += arrived;
+        if self.prefetches() {
+            self.depart_together(at.managed.meter.as_mut(), receiver);
+        }
+        handled
+    }
+
+    /// Handles the arrivals before `until` at a droptail link between nodes, which has no other events, of a link in event
+    /// order one, and returns their number.
+    #[inline(always)]
+    fn run_droptail(
+        &mut self,
+        until: Time,
+        (link, lazy): (u32, bool),
+        port: &mut Port,
+        receiver: &mut impl Receiver<O>,
+    ) -> u64 {
+        let mut arrived = 0;
+        while port.first().at < until {
+            if self.prefetches() {
+                self.prefetch_arrivals(port, receiver);
+            }
+            let at = port.first().at;
+            let Some(packet) = port.front() else { continue };
+            arrived += 1;
+            if !lazy {
+                self.topology.probe_passed(at, packet);
+            }
+            let step = self.topology.table[packet.route as usize];
+            self.cross_droptail_link(at, (step, link), packet, receiver);
+            port.remove_first();
+            if !lazy {
+                break;
+            }
+        }
+        self.packet_hops += arrived;
+        arrived
     }
 
     /// Handles one event at a link that has no port, or into which a host without a link sends: `arrival` is the packet that
@@ -75,20 +117,17 @@ impl<O: Observer> Network<O> {
     pub(crate) fn handle_at_link(&mut self, now: Time, link: u32, event: LinkEvent, arrival: Option<Packet>) {
         let Some(mut managed) = self.take_queue(link) else {
             if let Some(packet) = &arrival {
-                self.cross_droptail_link(now, link, packet, &mut InOrder);
+                let step = self.topology.table[packet.route as usize];
+                self.cross_droptail_link(now, (step, link), packet, &mut InOrder);
             }
             return;
         };
         let mut events = LinkEvents::new(Duration::ZERO);
+        let at = &mut AtLink { link, managed: &mut managed, events: &mut events, lazy: false };
         if let Some(packet) = arrival {
-            self.enqueue(now, packet, (link, &mut managed));
+            self.enqueue(now, packet, at);
         }
-        self.serve(
-            now,
-            event,
-            &mut AtLink { link, managed: &mut managed, events: &mut events, lazy: false },
-            &mut InOrder,
-        );
+        self.serve(now, event, at, &mut InOrder);
         let shaped = managed.part;
         self.put_queue_back(link, Some(managed));
         self.events.schedule_link(link, events.free, events.release);
@@ -132,8 +171,12 @@ impl<O: Observer> Network<O> {
 
     /// Passes a packet that arrives to the discipline.
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, packet: Packet, (link, managed): (u32, &mut Managed)) {
-        let Managed { discipline, meter, part, .. } = managed;
+    fn enqueue(&mut self, now: Time, packet: Packet, at: &mut AtLink<'_>) {
+        if !at.lazy {
+            self.topology.probe_passed(now, &packet);
+        }
+        let link = at.link;
+        let Managed { discipline, meter, part, .. } = &mut *at.managed;
         let buffered = matches!(part, Some(ShapedPart::Buffer(_))).then(|| discipline.packets());
         self.records.show(discipline);
         let mut accounting = QueueAccounting { link, meter: meter.as_mut(), records: &mut self.records };

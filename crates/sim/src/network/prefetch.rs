@@ -14,7 +14,7 @@ use fairlane_qdisc::prefetch::{is_available, prefetch};
 
 use crate::measure::observer::Observer;
 use crate::measure::queue_meter::Meter;
-use crate::network::link::{LinkQueue, Managed};
+use crate::network::link::LinkQueue;
 use crate::network::link_run::AtLink;
 use crate::network::topology::Topology;
 use crate::network::{FlowCache, Network, Receiver};
@@ -60,16 +60,24 @@ impl<O: Observer> Network<O> {
         (Prefetcher { topology: &self.topology, sacks: &self.records.sacks, flows }, &mut self.events)
     }
 
-    /// Prefetches what the next packets at `port`, that of a lazily processed link, need there: their counts at the
-    /// discipline, or their hosts behind a droptail link.
+    /// Prefetches the counts of the next packets at the port of a link.
     #[inline(always)]
-    pub(crate) fn prefetch_at_link(&mut self, queue: Option<&Managed>, port: &mut Port, flows: &impl FlowCache) {
+    pub(crate) fn prefetch_counts_at(&self, at: &AtLink<'_>, port: &mut Port) {
         let place = port.first().place;
-        let upcoming = port.upcoming(place);
-        match queue {
-            Some(managed) => upcoming.announce(&mut |packet| self.prefetch_counts(packet.flow, managed.meter.as_ref())),
-            None => self.prefetcher(flows).0.advance(upcoming),
-        }
+        port.upcoming(place).announce(&mut |packet| {
+            if let Some(meter) = &at.managed.meter {
+                meter.prefetch(packet.flow);
+                meter.prefetch_dropped(packet.flow);
+            }
+            prefetch(self.records.dropped.get(packet.flow as usize));
+        });
+    }
+
+    /// Prefetches what the next packets at the port of a droptail link need behind it.
+    #[inline(always)]
+    pub(crate) fn prefetch_arrivals(&mut self, port: &mut Port, flows: &impl FlowCache) {
+        let place = port.first().place;
+        self.prefetcher(flows).0.advance(port.upcoming(place));
     }
 
     /// Prefetches what the next packets need that arrive at hosts at this place, [early](crate::flow::hosts)
@@ -89,16 +97,6 @@ impl<O: Observer> Network<O> {
             Target::ReceiverTimer(flow) => prefetcher.acts(flow, false),
             _ => {}
         });
-    }
-
-    /// Prefetches the counts of `flow` at a link.
-    #[inline(always)]
-    fn prefetch_counts(&self, flow: u32, meter: Option<&Meter>) {
-        if let Some(meter) = meter {
-            meter.prefetch(flow);
-            meter.prefetch_dropped(flow);
-        }
-        prefetch(self.records.dropped.get(flow as usize));
     }
 
     /// Keeps a packet that the link begins to send at `begun`, while its host is prefetched.

@@ -74,8 +74,7 @@ impl Topology {
         self.shaped_queue(shaper).map_or(0, |queue| queue.discipline.counters().departed.bytes)
     }
 
-    /// Tells the controller of a probe that it has passed a link.
-    #[cold]
+    /// Tells the controller of `packet`, if it is a probe, that it has passed a link.
     pub(crate) fn probe_passed(&mut self, now: Time, packet: &Packet) {
         let shaper = self.shaper_of(packet).map(|number| &mut self.shapers[number as usize]);
         if let Some(control) = shaper.and_then(|shaper| shaper.control.as_mut()) {

@@ -41,11 +41,14 @@ impl ArrivalHeap {
     fn advance(&mut self, next: FirstArrival) {
         if next.comes_before(&self.others[0]) {
             self.first = next;
-        } else if next.at < Time::MAX {
+            return;
+        }
+        if next.at < Time::MAX {
             self.first = std::mem::replace(&mut self.others[0], next);
-            self.sift_down();
         } else {
             self.first = self.others.swap_remove(0);
+        }
+        if self.others.len() > 1 {
             self.sift_down();
         }
     }
@@ -71,6 +74,7 @@ impl ArrivalHeap {
     }
 
     /// Moves the root of the heap down to where it belongs.
+    #[inline(never)]
     fn sift_down(&mut self) {
         let (heap, mut node) = (self.others.as_mut_slice(), 0);
         while 2 * node + 1 < heap.len() {

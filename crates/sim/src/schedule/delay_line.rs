@@ -52,11 +52,12 @@ impl DelayLine {
         true
     }
 
-    /// Adds `packet` where it belongs; returns false, and adds nothing, if that is too far from the end.
-    pub(crate) fn insert(&mut self, packet: Packet) -> bool {
+    /// Adds `packet` where it belongs, and tells whether it is the first one; returns `None`, and adds nothing, if that is too
+    /// far from the end.
+    pub(crate) fn insert(&mut self, packet: Packet) -> Option<bool> {
         let is_before = |other: &Packet| arrival_order(&packet, other).is_lt();
         if self.len() > REACH && is_before(&self.at(self.len() - 1 - REACH)) {
-            return false;
+            return None;
         }
         if self.len() == self.slots.len() {
             self.grow(&packet);
@@ -78,7 +79,7 @@ impl DelayLine {
         }
         self.tail = self.tail.wrapping_add(1);
         self.announced = self.announced.min(position);
-        true
+        Some(position == self.head)
     }
 
     /// Doubles the ring; `any` packet fills the new slots.
@@ -172,7 +173,9 @@ mod tests {
                 let place = list.partition_point(|other| arrival_order(other, &packet).is_le());
                 let behind = line.push_behind(&packet, packet.at, packet.route);
                 assert!(!behind || !list.is_empty() && place == list.len());
-                if behind || line.insert(packet) {
+                let is_first = if behind { Some(false) } else { line.insert(packet) };
+                assert!(is_first.is_none_or(|is_first| is_first == (place == 0)));
+                if is_first.is_some() {
                     assert!(list.len() - place <= REACH);
                     list.insert(place, packet);
                 } else {
@@ -197,7 +200,7 @@ mod tests {
         let (mut line, mut announced) = (DelayLine::default(), Vec::new());
         for seq in 0..5_000 {
             let packet = packet(u64::from(seq + random.below(12)), 1, seq);
-            assert!(line.push_behind(&packet, packet.at, 0) || line.insert(packet));
+            assert!(line.push_behind(&packet, packet.at, 0) || line.insert(packet).is_some());
             if seq >= 10 {
                 line.announce(&mut |packet| announced.push(packet.seq));
                 let first = line.front().map(|packet| packet.seq);

@@ -51,16 +51,18 @@ impl Port {
     /// packet of all.
     pub(crate) fn insert(&mut self, line: u32, packet: Packet) -> bool {
         let line = line as usize;
-        let second = if line < self.sources() { line } else { line - self.sources() - 1 };
-        let before = self.first();
-        if let Some(line) = [line, second].into_iter().find(|line| self.lines[*line].insert(packet)) {
-            if self.lines[line].front() == Some(&packet) {
-                self.firsts.bring_forward(FirstArrival::of(&packet, line as u32));
-            }
-        } else if self.calendar.push(packet) {
-            self.firsts.bring_forward(self.calendar.bound(self.place_of_calendar()));
+        let second = line.checked_sub(self.sources() + 1);
+        let (mut place, mut inserted) = (line, self.lines[line].insert(packet));
+        if let (None, Some(second)) = (inserted, second) {
+            (place, inserted) = (second, self.lines[second].insert(packet));
         }
-        self.first() != before
+        let first = match inserted {
+            Some(is_first) => is_first.then(|| FirstArrival::of(&packet, place as u32)),
+            None => self.calendar.push(packet).then(|| self.calendar.bound(self.place_of_calendar())),
+        };
+        let Some(first) = first else { return false };
+        self.firsts.bring_forward(first);
+        self.first().place == first.place
     }
 
     /// Returns the second line of the source whose first line this is.
