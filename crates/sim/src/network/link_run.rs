@@ -63,7 +63,7 @@ impl<O: Observer> Network<O> {
                 }
                 let Some(packet) = port.front() else { continue };
                 arrived += 1;
-                self.enqueue(now, *packet, at);
+                self.enqueue(now, packet, at);
                 port.remove_first();
             }
             handled += 1;
@@ -124,7 +124,7 @@ impl<O: Observer> Network<O> {
         };
         let mut events = LinkEvents::new(Duration::ZERO);
         let at = &mut AtLink { link, managed: &mut managed, events: &mut events, lazy: false };
-        if let Some(packet) = arrival {
+        if let Some(packet) = &arrival {
             self.enqueue(now, packet, at);
         }
         self.serve(now, event, at, &mut InOrder);
@@ -171,18 +171,17 @@ impl<O: Observer> Network<O> {
 
     /// Passes a packet that arrives to the discipline.
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, packet: Packet, at: &mut AtLink<'_>) {
+    fn enqueue(&mut self, now: Time, packet: &Packet, at: &mut AtLink<'_>) {
         if !at.lazy {
-            self.topology.probe_passed(now, &packet);
+            self.topology.probe_passed(now, packet);
         }
         let link = at.link;
         let Managed { discipline, meter, part, .. } = &mut *at.managed;
         let buffered = matches!(part, Some(ShapedPart::Buffer(_))).then(|| discipline.packets());
         self.records.show(discipline);
         let mut accounting = QueueAccounting { link, meter: meter.as_mut(), records: &mut self.records };
-        accounting.arrived(now, &packet);
-        let flow = packet.flow;
-        discipline.enqueue(now, packet, &mut accounting);
+        accounting.arrived(now, packet);
+        discipline.enqueue(now, *packet, &mut accounting);
         if O::ACTIVE {
             discipline.candidates(&mut |candidate| self.records.observer.compared(link, candidate));
         }
@@ -192,7 +191,7 @@ impl<O: Observer> Network<O> {
         if let Some(ShapedPart::Buffer(shaper)) = part
             && buffered == Some(discipline.packets())
         {
-            self.topology.overflowed(now, *shaper, flow);
+            self.topology.overflowed(now, *shaper, packet.flow);
         }
     }
 

@@ -18,10 +18,12 @@ impl<O: Observer> Network<O> {
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
         let step = self.topology.table[packet.route as usize];
-        match step.droptail_host_link(packet.flow) {
-            Some(link) => self.cross_droptail_link(now, (step, link), packet, &mut InOrder),
-            None => self.enter_first_link(now, *packet),
+        let Some(link) = step.droptail_host_link(packet.flow) else { return self.enter_first_link(now, *packet) };
+        let Some((begin, arrival)) = self.pass_droptail_link(now, link, packet) else { return };
+        if !step.has_line() {
+            return self.cross_second_host_link(arrival, *packet);
         }
+        self.send(step.line, packet, (arrival, packet.route + 1), begin > now);
     }
 
     /// Puts a packet on the first link of its route, which is not the droptail link of a host. Here and elsewhere a function
@@ -90,6 +92,12 @@ impl<O: Observer> Network<O> {
             return receiver.deliver_early(arrival, packet, self);
         }
         self.send(step.line, packet, (arrival, packet.route + 2), begin > now);
+    }
+
+    /// As [`cross_host_link`](Self::cross_host_link), from one host to another one.
+    #[inline(never)]
+    fn cross_second_host_link(&mut self, now: Time, packet: Packet) {
+        self.cross_host_link(now, &packet, &mut InOrder);
     }
 
     /// Returns when the transmission of `packet`, which comes to this droptail link at `now`, begins, and when the packet

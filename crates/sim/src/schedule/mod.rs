@@ -1,10 +1,10 @@
 //! The event schedule: arrivals of packets, events at links, and timers.
 
-pub(crate) mod arrival_heap;
 pub(crate) mod bit_index;
 pub(crate) mod calendar;
 pub(crate) mod delay_line;
 pub(crate) mod event_key;
+pub(crate) mod first_arrivals;
 pub(crate) mod link_events;
 pub(crate) mod port;
 pub(crate) mod timer;

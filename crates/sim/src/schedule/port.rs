@@ -3,10 +3,10 @@
 use fairlane_qdisc::Time;
 
 use crate::packet::Packet;
-use crate::schedule::arrival_heap::ArrivalHeap;
 use crate::schedule::calendar::Calendar;
 use crate::schedule::delay_line::DelayLine;
 use crate::schedule::event_key::FirstArrival;
+use crate::schedule::first_arrivals::FirstArrivals;
 use crate::schedule::upcoming::Upcoming;
 
 /// The packets on their way to one destination: a link between nodes, or hosts.
@@ -18,11 +18,11 @@ use crate::schedule::upcoming::Upcoming;
 /// calendar.
 #[derive(Debug, Default)]
 pub(crate) struct Port {
-    /// The second line of each source, one that is not used, and the first line of each source.
+    /// The second line of each source, a line that is always empty, and the first line of each source.
     lines: Vec<DelayLine>,
     pub(super) calendar: Calendar,
-    /// The first packets of all lines and of the calendar, which has the place of the line that is not used.
-    firsts: ArrivalHeap,
+    /// The first packets of all lines and of the calendar, which has the place of the line that is always empty.
+    firsts: FirstArrivals,
 }
 
 impl Port {
@@ -31,7 +31,7 @@ impl Port {
         Self {
             lines: (0..Self::first_line(sources, sources)).map(|_| DelayLine::default()).collect(),
             calendar: Calendar::new(events_per_second),
-            firsts: ArrivalHeap::default(),
+            firsts: FirstArrivals::default(),
         }
     }
 
@@ -80,24 +80,23 @@ impl Port {
     /// Returns the packet of the [first](Self::first) arrival; `None` if it is that of no packet.
     #[inline(always)]
     pub(crate) fn front(&mut self) -> Option<&Packet> {
-        let place = self.first().place;
-        if place == self.place_of_calendar() {
+        let place = self.first().place as usize;
+        if self.lines.get(place)?.len() == 0 {
             return self.calendar_front();
         }
-        self.lines.get(place as usize)?.front()
+        self.lines[place].front()
     }
 
     /// Removes the packet of the first arrival, of which there is one.
     #[inline(always)]
     pub(crate) fn remove_first(&mut self) {
         let place = self.first().place;
-        if place == self.place_of_calendar() {
+        let line = &mut self.lines[place as usize];
+        if line.len() == 0 {
             return self.remove_from_calendar();
         }
-        if let Some(line) = self.lines.get_mut(place as usize) {
-            let next = line.remove_first();
-            self.firsts.replace_first(next.map_or(FirstArrival::NONE, |next| FirstArrival::of(next, place)));
-        }
+        let next = line.remove_first();
+        self.firsts.replace_first(next.map_or(FirstArrival::NONE, |next| FirstArrival::of(next, place)));
     }
 
     /// Removes and returns the packet of the first arrival; `None` if it is that of no packet.
