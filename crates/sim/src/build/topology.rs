@@ -127,7 +127,7 @@ impl Topology {
         let buffer = self.add_link(&kind, source)?;
         for (link, part) in [(queue, ShapedPart::Queue(number)), (buffer, ShapedPart::Buffer(number))] {
             if let LinkQueue::Managed(managed) = &mut self.links[link as usize].queue {
-                managed.part = Some(part);
+                (managed.part, managed.is_special) = (Some(part), true);
             }
         }
         let flows: u32 = scenario.flows.iter().map(|group| group.count).sum();

@@ -68,14 +68,14 @@ impl<O: Observer> Records<O> {
 /// Counts and reports the events at one queue while a packet enters or leaves it.
 pub(crate) struct QueueAccounting<'p, O> {
     pub(crate) link: u32,
-    pub(crate) meter: Option<&'p mut Meter>,
+    pub(crate) meter: &'p mut Option<Meter>,
     pub(crate) records: &'p mut Records<O>,
 }
 
 impl<O: Observer> QueueAccounting<'_, O> {
     #[inline(always)]
     pub(crate) fn arrived(&mut self, now: Time, packet: &Packet) {
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = self.meter {
             meter.arrived(now, packet.flow);
         }
         self.report(now, packet, QueueEvent::Arrived);
@@ -83,7 +83,7 @@ impl<O: Observer> QueueAccounting<'_, O> {
 
     #[inline(always)]
     pub(crate) fn departed(&mut self, now: Time, packet: &Packet) {
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = self.meter {
             meter.departed(now, packet.flow, packet.bytes, packet.at);
         }
         self.handed_over(now, packet);
@@ -101,7 +101,7 @@ impl<O: Observer> QueueAccounting<'_, O> {
             self.records.lost[packet.flow as usize] += 1;
         }
         self.records.sacks.forget(packet.sack);
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = self.meter {
             meter.lost(packet.flow);
         }
         self.report(now, packet, QueueEvent::Lost);
@@ -119,7 +119,7 @@ impl<O: Observer> QueueAccounting<'_, O> {
 
 impl<O: Observer> DropSink<Packet> for QueueAccounting<'_, O> {
     fn dropped(&mut self, now: Time, packet: Packet, reason: Reason) {
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = self.meter {
             meter.dropped(now, packet.flow, reason);
         }
         if packet.kind() == PacketKind::Data {
@@ -130,7 +130,7 @@ impl<O: Observer> DropSink<Packet> for QueueAccounting<'_, O> {
     }
 
     fn marked(&mut self, now: Time, packet: &Packet, reason: Reason) {
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = self.meter {
             meter.marked(packet.flow);
         }
         self.report(now, packet, QueueEvent::Marked(reason));

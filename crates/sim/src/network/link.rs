@@ -82,6 +82,8 @@ pub(crate) struct Managed {
     pub(crate) impairments: Option<Impairments>,
     /// The part of a link with a shaper; `None` for links without one.
     pub(crate) part: Option<ShapedPart>,
+    /// The link has impairments or a shaper.
+    pub(crate) is_special: bool,
 }
 
 impl std::fmt::Debug for Managed {
@@ -100,7 +102,18 @@ impl Managed {
         impairments: Option<Impairments>,
     ) -> Self {
         let meter = metered.map(|ranges| Meter::new(ranges.iter().cloned()));
-        Self { kind, discipline, custom, busy: false, release: Timer::off(), meter, impairments, part: None }
+        let is_special = impairments.is_some();
+        Self {
+            kind,
+            discipline,
+            custom,
+            busy: false,
+            release: Timer::off(),
+            meter,
+            impairments,
+            part: None,
+            is_special,
+        }
     }
 }
 

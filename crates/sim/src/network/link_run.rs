@@ -21,8 +21,10 @@ pub(crate) struct AtLink<'a> {
     pub(crate) link: u32,
     pub(crate) managed: &'a mut Managed,
     pub(crate) events: &'a mut LinkEvents,
-    /// The link is processed lazily.
-    lazy: bool,
+    /// One event is handled, in event order; else all, lazily.
+    in_order: bool,
+    /// Packets are kept until their hosts have been [prefetched](crate::network::prefetch).
+    keeps: bool,
 }
 
 impl<O: Observer> Network<O> {
@@ -31,13 +33,18 @@ impl<O: Observer> Network<O> {
     pub(crate) fn run_link(&mut self, now: Time, link: u32, receiver: &mut impl Receiver<O>) -> u64 {
         let (mut events, mut port) = self.events.take_out(link);
         let mut queue = self.take_queue(link);
-        let lazy = events.lookahead > Duration::ZERO;
-        let until = if lazy { now } else { now + Duration::from_nanos(1) };
+        let in_order = events.lookahead == Duration::ZERO;
+        let until = if in_order { now + Duration::from_nanos(1) } else { now };
+        if in_order && let Some(packet) = port.front() {
+            self.topology.probe_passed(now, packet);
+        }
         let handled = match &mut queue {
             Some(managed) => {
-                self.run_managed(until, &mut AtLink { link, managed, events: &mut events, lazy }, &mut port, receiver)
+                let keeps = !in_order && self.prefetches();
+                let at = &mut AtLink { link, managed, events: &mut events, in_order, keeps };
+                self.run_managed(until, at, &mut port, receiver)
             }
-            None => self.run_droptail(until, (link, lazy), &mut port, receiver),
+            None => self.run_droptail(until, (link, in_order), &mut port, receiver),
         };
         let shaped = queue.as_ref().and_then(|managed| managed.part);
         self.put_queue_back(link, queue);
@@ -58,7 +65,7 @@ impl<O: Observer> Network<O> {
         let (mut handled, mut arrived) = (0, 0);
         while let Some((now, event)) = at.events.next_before(until, port.first().at) {
             if event == LinkEvent::Arrival {
-                if self.prefetches() {
+                if at.keeps {
                     self.prefetch_counts_at(at, port);
                 }
                 let Some(packet) = port.front() else { continue };
@@ -68,12 +75,12 @@ impl<O: Observer> Network<O> {
             }
             handled += 1;
             self.serve(now, event, at, receiver);
-            if !at.lazy {
+            if at.in_order {
                 break;
             }
         }
         self.packet_hops += arrived;
-        if self.prefetches() {
+        if at.keeps {
             self.depart_together(at.managed.meter.as_mut(), receiver);
         }
         handled
@@ -85,7 +92,7 @@ impl<O: Observer> Network<O> {
     fn run_droptail(
         &mut self,
         until: Time,
-        (link, lazy): (u32, bool),
+        (link, in_order): (u32, bool),
         port: &mut Port,
         receiver: &mut impl Receiver<O>,
     ) -> u64 {
@@ -97,13 +104,10 @@ impl<O: Observer> Network<O> {
             let at = port.first().at;
             let Some(packet) = port.front() else { continue };
             arrived += 1;
-            if !lazy {
-                self.topology.probe_passed(at, packet);
-            }
             let step = self.topology.table[packet.route as usize];
             self.cross_droptail_link(at, (step, link), packet, receiver);
             port.remove_first();
-            if !lazy {
+            if in_order {
                 break;
             }
         }
@@ -123,7 +127,7 @@ impl<O: Observer> Network<O> {
             return;
         };
         let mut events = LinkEvents::new(Duration::ZERO);
-        let at = &mut AtLink { link, managed: &mut managed, events: &mut events, lazy: false };
+        let at = &mut AtLink { link, managed: &mut managed, events: &mut events, in_order: true, keeps: false };
         if let Some(packet) = &arrival {
             self.enqueue(now, packet, at);
         }
@@ -172,14 +176,11 @@ impl<O: Observer> Network<O> {
     /// Passes a packet that arrives to the discipline.
     #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: &Packet, at: &mut AtLink<'_>) {
-        if !at.lazy {
-            self.topology.probe_passed(now, packet);
-        }
         let link = at.link;
-        let Managed { discipline, meter, part, .. } = &mut *at.managed;
-        let buffered = matches!(part, Some(ShapedPart::Buffer(_))).then(|| discipline.packets());
+        let Managed { discipline, meter, part, is_special, .. } = &mut *at.managed;
+        let buffered = if *is_special { Some(discipline.packets()) } else { None };
         self.records.show(discipline);
-        let mut accounting = QueueAccounting { link, meter: meter.as_mut(), records: &mut self.records };
+        let mut accounting = QueueAccounting { link, meter, records: &mut self.records };
         accounting.arrived(now, packet);
         discipline.enqueue(now, *packet, &mut accounting);
         if O::ACTIVE {
@@ -188,7 +189,8 @@ impl<O: Observer> Network<O> {
         if let Some(meter) = meter {
             meter.averaged(discipline.average());
         }
-        if let Some(ShapedPart::Buffer(shaper)) = part
+        if *is_special
+            && let Some(ShapedPart::Buffer(shaper)) = part
             && buffered == Some(discipline.packets())
         {
             self.topology.overflowed(now, *shaper, packet.flow);
@@ -198,7 +200,7 @@ impl<O: Observer> Network<O> {
     /// Sends the next packet of the queue, whose transmitter is free.
     #[inline(always)]
     fn send_next(&mut self, now: Time, at: &mut AtLink<'_>, receiver: &mut impl Receiver<O>) {
-        if at.managed.impairments.is_some() || at.managed.part.is_some() {
+        if at.managed.is_special {
             return self.send_specially(now, at);
         }
         let dequeued = self.dequeue(now, at);
@@ -209,7 +211,7 @@ impl<O: Observer> Network<O> {
         let sent = now + transmission.next(carry, packet.bytes);
         let arrival = sent + *delay;
         self.transmits((now, sent), packet, at);
-        if at.lazy && self.prefetches() {
+        if at.keeps {
             return self.depart_later((now, arrival), packet, at, receiver);
         }
         self.accounting(at).departed(now, packet);
@@ -244,7 +246,7 @@ impl<O: Observer> Network<O> {
         if O::ACTIVE {
             self.records.show_backlog(discipline.packets());
         }
-        let mut accounting = QueueAccounting { link: at.link, meter: meter.as_mut(), records: &mut self.records };
+        let mut accounting = QueueAccounting { link: at.link, meter, records: &mut self.records };
         let packet = discipline.dequeue(now, &mut accounting);
         if packet.is_some() {
             self.records.show(discipline);
@@ -257,7 +259,7 @@ impl<O: Observer> Network<O> {
     /// Returns what counts and reports the events at this queue.
     #[inline(always)]
     pub(crate) fn accounting<'p>(&'p mut self, at: &'p mut AtLink<'_>) -> QueueAccounting<'p, O> {
-        QueueAccounting { link: at.link, meter: at.managed.meter.as_mut(), records: &mut self.records }
+        QueueAccounting { link: at.link, meter: &mut at.managed.meter, records: &mut self.records }
     }
 
     /// Notes that the link transmits `packet` from `begun` to `sent`.

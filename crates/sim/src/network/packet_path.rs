@@ -124,7 +124,7 @@ impl<O: Observer> Network<O> {
         self.dropped_at_droptail_links += 1;
         let limit = self.topology.media[self.topology.links[link as usize].medium as usize].limit;
         self.records.show_backlog(limit);
-        let mut accounting = QueueAccounting { link, meter: None, records: &mut self.records };
+        let mut accounting = QueueAccounting { link, meter: &mut None, records: &mut self.records };
         fairlane_qdisc::DropSink::dropped(&mut accounting, now, packet, Reason::Limit);
     }
 

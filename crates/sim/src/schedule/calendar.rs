@@ -5,6 +5,9 @@ use crate::schedule::event_key::FirstArrival;
 use crate::schedule::timing_wheel::TimingWheel;
 use crate::schedule::upcoming::{FAR, Upcoming};
 
+/// The calendar has one packet for about so many events: then its slots are long enough for a few packets.
+const PACKETS: f64 = 16.0;
+
 /// A timing wheel of packets. Of packets of a flow that arrive at the same time the first one sent comes first.
 #[derive(Debug, Default)]
 pub(crate) struct Calendar {
@@ -24,7 +27,7 @@ impl Calendar {
 
     /// Adds `packet`; returns true if the [bound](Self::bound) is earlier now.
     pub(crate) fn push(&mut self, packet: Packet) -> bool {
-        let wheel = self.wheel.get_or_insert_with(|| Box::new(TimingWheel::new(self.events_per_second)));
+        let wheel = self.wheel.get_or_insert_with(|| Box::new(TimingWheel::new(self.events_per_second / PACKETS)));
         let before = wheel.bound();
         wheel.push(FirstArrival::of(&packet, 0).key() | u128::from(self.numbered), packet);
         self.numbered = self.numbered.wrapping_add(1);

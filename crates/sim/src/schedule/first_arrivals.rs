@@ -50,8 +50,10 @@ impl FirstArrivals {
             self.others.truncate(last);
         } else if last > 0 {
             let place = self.others[..last].partition_point(|other| next.comes_before(other));
-            self.others.copy_within(place..last, place + 1);
-            self.others[place] = next;
+            if place < last {
+                self.others.copy_within(place..last, place + 1);
+                self.others[place] = next;
+            }
         }
     }
 
