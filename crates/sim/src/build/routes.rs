@@ -197,7 +197,7 @@ impl Topology {
         };
         // The lines of a port in the order of their keys.
         let mut sources = vec![0; links + 2];
-        let mut lines = vec![Step::NO_LINE; routing.lines.len()];
+        let mut lines = vec![Line::NONE; routing.lines.len()];
         for (key, found) in &routing.lines {
             let port = port_of(key.end);
             lines[*found as usize] = Line { port: port as u32, line: sources[port] };
@@ -205,7 +205,7 @@ impl Topology {
         }
         lines.iter_mut().for_each(|line| line.line = Port::first_line(line.line, sources[line.port as usize]));
         let early = Ports::early_of(links) as u32;
-        for step in self.table.iter_mut().filter(|step| step.has_line()) {
+        for step in self.table.iter_mut().filter(|step| !step.line.is_none()) {
             step.line = lines[step.line.line as usize];
             if step.is_early() && step.line.port != early {
                 step.set_in_order();

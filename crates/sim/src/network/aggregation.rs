@@ -5,7 +5,6 @@ use fairlane_scenario::Aggregation;
 
 use crate::measure::observer::Observer;
 use crate::network::Network;
-use crate::network::link::{Link, Medium};
 use crate::network::link_run::AtLink;
 use crate::packet::{Flags, NO_SACK, Packet, PacketKind};
 
@@ -59,15 +58,13 @@ impl<O: Observer> Network<O> {
     #[cold]
     pub(crate) fn send_frame(&mut self, now: Time, at: &mut AtLink<'_>) {
         let frame = self.take_frame(now, at);
-        let Link { medium, carry, .. } = &mut self.topology.links[at.link as usize];
-        let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
-        let delay = *delay;
+        let delay = at.transmitter.delay;
         let Some(wire) = at.managed.impairments.as_mut().filter(|_| !frame.is_empty()) else { return };
         at.managed.busy = true;
         let mut end = now;
         for (packet, _) in &frame {
             let begin = end;
-            end = wire.finish(begin, packet.bytes, || transmission.next(carry, packet.bytes));
+            end = wire.finish(begin, packet.bytes, || at.transmitter.next(packet.bytes));
             if let Some(meter) = &mut at.managed.meter {
                 meter.transmits(begin, end, packet.bytes);
             }

@@ -3,6 +3,7 @@
 use std::mem;
 
 use fairlane_qdisc::{Duration, Qdisc, Status, Time};
+use fairlane_traffic::TransmissionTime;
 
 use crate::measure::accounting::QueueAccounting;
 use crate::measure::observer::Observer;
@@ -15,14 +16,28 @@ use crate::packet::Packet;
 use crate::schedule::link_events::{LinkEvent, LinkEvents};
 use crate::schedule::port::Port;
 
+/// How a link transmits, while its events are handled.
+pub(crate) struct Transmitter {
+    transmission: TransmissionTime,
+    carry: u64,
+    pub(crate) delay: Duration,
+}
+
+impl Transmitter {
+    /// Returns the time that the next packet takes.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, bytes: u32) -> Duration {
+        self.transmission.next(&mut self.carry, bytes)
+    }
+}
+
 /// A link with a discipline while its events are handled. It is taken out of the network, so that the rest of that can
 /// change beside it.
 pub(crate) struct AtLink<'a> {
     pub(crate) link: u32,
     pub(crate) managed: &'a mut Managed,
     pub(crate) events: &'a mut LinkEvents,
-    /// One event is handled, in event order; else all, lazily.
-    in_order: bool,
+    pub(crate) transmitter: Transmitter,
     /// Packets are kept until their hosts have been [prefetched](crate::network::prefetch).
     keeps: bool,
 }
@@ -31,29 +46,36 @@ impl<O: Observer> Network<O> {
     /// Handles the events at a link between nodes, and returns their number: of a lazily processed link all before `now`, of
     /// any other one the next, which is due at `now`.
     pub(crate) fn run_link(&mut self, now: Time, link: u32, receiver: &mut impl Receiver<O>) -> u64 {
-        let (mut events, mut port) = self.events.take_out(link);
-        let mut queue = self.take_queue(link);
-        let in_order = events.lookahead == Duration::ZERO;
-        let until = if in_order { now + Duration::from_nanos(1) } else { now };
-        if in_order && let Some(packet) = port.front() {
-            self.topology.probe_passed(now, packet);
+        if self.events.is_in_order(link) {
+            return u64::from(self.handle_next(now, link));
         }
-        let handled = match &mut queue {
-            Some(managed) => {
-                let keeps = !in_order && self.prefetches();
-                let at = &mut AtLink { link, managed, events: &mut events, in_order, keeps };
-                self.run_managed(until, at, &mut port, receiver)
+        let (mut events, mut port) = self.events.take_out(link);
+        let handled = match self.take_queue(link) {
+            Some(mut managed) => {
+                let (transmitter, keeps) = (self.transmitter(link), self.prefetches());
+                let mut at = AtLink { link, managed: &mut managed, events: &mut events, transmitter, keeps };
+                let handled = self.run_managed(now, &mut at, &mut port, receiver);
+                self.put_queue_back(link, at.transmitter.carry, managed);
+                handled
             }
-            None => self.run_droptail(until, (link, in_order), &mut port, receiver),
+            None => self.run_droptail(now, link, &mut port, receiver),
         };
-        let shaped = queue.as_ref().and_then(|managed| managed.part);
-        self.put_queue_back(link, queue);
         self.events.put_back(link, events, port);
-        self.hand_over(now, shaped);
         handled
     }
 
-    /// Handles the events before `until` at a link with a discipline, of a link in event order one, and returns their number.
+    /// Handles the next event at a link between nodes in event order; returns false if none is due at `now`.
+    fn handle_next(&mut self, now: Time, link: u32) -> bool {
+        let Some((event, arrival)) = self.events.pop_at_link(link, now) else { return false };
+        if let Some(packet) = &arrival {
+            self.packet_hops += 1;
+            self.topology.probe_passed(now, packet);
+        }
+        self.handle_at_link(now, link, event, arrival);
+        true
+    }
+
+    /// Handles all events before `until` at a lazily processed link with a discipline, and returns their number.
     #[inline(always)]
     fn run_managed(
         &mut self,
@@ -75,9 +97,6 @@ impl<O: Observer> Network<O> {
             }
             handled += 1;
             self.serve(now, event, at, receiver);
-            if at.in_order {
-                break;
-            }
         }
         self.packet_hops += arrived;
         if at.keeps {
@@ -86,16 +105,10 @@ impl<O: Observer> Network<O> {
         handled
     }
 
-    /// Handles the arrivals before `until` at a droptail link between nodes, which has no other events, of a link in event
-    /// order one, and returns their number.
+    /// Handles all arrivals before `until` at a lazily processed droptail link, which has no other events, and returns their
+    /// number.
     #[inline(always)]
-    fn run_droptail(
-        &mut self,
-        until: Time,
-        (link, in_order): (u32, bool),
-        port: &mut Port,
-        receiver: &mut impl Receiver<O>,
-    ) -> u64 {
+    fn run_droptail(&mut self, until: Time, link: u32, port: &mut Port, receiver: &mut impl Receiver<O>) -> u64 {
         let mut arrived = 0;
         while port.first().at < until {
             if self.prefetches() {
@@ -104,12 +117,8 @@ impl<O: Observer> Network<O> {
             let at = port.first().at;
             let Some(packet) = port.front() else { continue };
             arrived += 1;
-            let step = self.topology.table[packet.route as usize];
-            self.cross_droptail_link(at, (step, link), packet, receiver);
+            self.cross_droptail_link(at, link, packet, receiver);
             port.remove_first();
-            if in_order {
-                break;
-            }
         }
         self.packet_hops += arrived;
         arrived
@@ -121,21 +130,27 @@ impl<O: Observer> Network<O> {
     pub(crate) fn handle_at_link(&mut self, now: Time, link: u32, event: LinkEvent, arrival: Option<Packet>) {
         let Some(mut managed) = self.take_queue(link) else {
             if let Some(packet) = &arrival {
-                let step = self.topology.table[packet.route as usize];
-                self.cross_droptail_link(now, (step, link), packet, &mut InOrder);
+                self.cross_droptail_link(now, link, packet, &mut InOrder);
             }
-            return;
+            return self.events.schedule_link(link, Time::MAX, Time::MAX);
         };
-        let mut events = LinkEvents::new(Duration::ZERO);
-        let at = &mut AtLink { link, managed: &mut managed, events: &mut events, in_order: true, keeps: false };
+        let (mut events, transmitter) = (LinkEvents::new(Duration::ZERO), self.transmitter(link));
+        let mut at = AtLink { link, managed: &mut managed, events: &mut events, transmitter, keeps: false };
         if let Some(packet) = &arrival {
-            self.enqueue(now, packet, at);
+            self.enqueue(now, packet, &mut at);
         }
-        self.serve(now, event, at, &mut InOrder);
-        let shaped = managed.part;
-        self.put_queue_back(link, Some(managed));
+        self.serve(now, event, &mut at, &mut InOrder);
+        let (part, carry) = (at.managed.part, at.transmitter.carry);
+        self.put_queue_back(link, carry, managed);
         self.events.schedule_link(link, events.free, events.release);
-        self.hand_over(now, shaped);
+        self.hand_over(now, part);
+    }
+
+    #[inline(always)]
+    fn transmitter(&self, link: u32) -> Transmitter {
+        let Link { medium, carry, .. } = &self.topology.links[link as usize];
+        let Medium { transmission, delay, .. } = &self.topology.media[*medium as usize];
+        Transmitter { transmission: transmission.clone(), carry: *carry, delay: *delay }
     }
 
     /// Takes the discipline of `link` and its transmitter out; `None` for a droptail link.
@@ -152,23 +167,22 @@ impl<O: Observer> Network<O> {
     }
 
     #[inline(always)]
-    fn put_queue_back(&mut self, link: u32, queue: Option<Box<Managed>>) {
-        if let Some(managed) = queue {
-            self.topology.links[link as usize].queue = LinkQueue::Managed(managed);
-        }
+    fn put_queue_back(&mut self, link: u32, carry: u64, managed: Box<Managed>) {
+        let state = &mut self.topology.links[link as usize];
+        (state.carry, state.queue) = (carry, LinkQueue::Managed(managed));
     }
 
     /// Handles one event at a link with a discipline, whose queue the packet that arrives has joined: a transmitter that is
     /// free takes the next packet.
     #[inline(always)]
     fn serve(&mut self, now: Time, event: LinkEvent, at: &mut AtLink<'_>, receiver: &mut impl Receiver<O>) {
-        match event {
-            LinkEvent::Arrival => {}
-            LinkEvent::Free => at.managed.busy = false,
-            LinkEvent::Release if at.managed.release.fires(now) => {}
-            LinkEvent::Release => return,
-        }
-        if !at.managed.busy {
+        let is_idle = match event {
+            LinkEvent::Arrival => !at.managed.busy,
+            LinkEvent::Free => true,
+            LinkEvent::Release => at.managed.release.fires(now) && !at.managed.busy,
+        };
+        if is_idle {
+            at.managed.busy = false;
             self.send_next(now, at, receiver);
         }
     }
@@ -176,24 +190,16 @@ impl<O: Observer> Network<O> {
     /// Passes a packet that arrives to the discipline.
     #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: &Packet, at: &mut AtLink<'_>) {
-        let link = at.link;
-        let Managed { discipline, meter, part, is_special, .. } = &mut *at.managed;
-        let buffered = if *is_special { Some(discipline.packets()) } else { None };
+        let Managed { discipline, meter, .. } = &mut *at.managed;
         self.records.show(discipline);
-        let mut accounting = QueueAccounting { link, meter, records: &mut self.records };
+        let mut accounting = QueueAccounting { link: at.link, meter, records: &mut self.records };
         accounting.arrived(now, packet);
         discipline.enqueue(now, *packet, &mut accounting);
         if O::ACTIVE {
-            discipline.candidates(&mut |candidate| self.records.observer.compared(link, candidate));
+            discipline.candidates(&mut |candidate| self.records.observer.compared(at.link, candidate));
         }
         if let Some(meter) = meter {
             meter.averaged(discipline.average());
-        }
-        if *is_special
-            && let Some(ShapedPart::Buffer(shaper)) = part
-            && buffered == Some(discipline.packets())
-        {
-            self.topology.overflowed(now, *shaper, packet.flow);
         }
     }
 
@@ -206,10 +212,8 @@ impl<O: Observer> Network<O> {
         let dequeued = self.dequeue(now, at);
         let Some(packet) = &dequeued else { return };
         at.managed.busy = true;
-        let Link { medium, carry, .. } = &mut self.topology.links[at.link as usize];
-        let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
-        let sent = now + transmission.next(carry, packet.bytes);
-        let arrival = sent + *delay;
+        let sent = now + at.transmitter.next(packet.bytes);
+        let arrival = sent + at.transmitter.delay;
         self.transmits((now, sent), packet, at);
         if at.keeps {
             return self.depart_later((now, arrival), packet, at, receiver);
@@ -273,17 +277,16 @@ impl<O: Observer> Network<O> {
 
     /// Transmits `packet`, which has left the queue of a link with impairments or a shaper, and moves it on.
     pub(crate) fn send_off(&mut self, now: Time, packet: &Packet, at: &mut AtLink<'_>) {
-        let Link { medium, carry, .. } = &mut self.topology.links[at.link as usize];
-        let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
-        let mut next = || transmission.next(carry, packet.bytes);
-        let (sent, arrival) = match &mut at.managed.impairments {
+        let AtLink { managed, transmitter, .. } = at;
+        let delay = transmitter.delay;
+        let (sent, arrival) = match &mut managed.impairments {
             None => {
-                let sent = now + next();
-                (sent, Some(sent + *delay))
+                let sent = now + transmitter.next(packet.bytes);
+                (sent, Some(sent + delay))
             }
             Some(wire) => {
-                let sent = wire.finish(now, packet.bytes, next);
-                (sent, wire.arrival(sent, *delay))
+                let sent = wire.finish(now, packet.bytes, || transmitter.next(packet.bytes));
+                (sent, wire.arrival(sent, delay))
             }
         };
         self.transmits((now, sent), packet, at);

@@ -4,7 +4,6 @@ use fairlane_qdisc::{Reason, Time};
 
 use crate::measure::accounting::QueueAccounting;
 use crate::measure::observer::{Observer, QueueEvent};
-use crate::network::route::Step;
 use crate::network::{InOrder, Network, Receiver};
 use crate::packet::Packet;
 use crate::schedule::Line;
@@ -17,13 +16,14 @@ impl<O: Observer> Network<O> {
     #[cfg_attr(target_family = "wasm", inline(never))]
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
-        let step = self.topology.table[packet.route as usize];
+        let step = &self.topology.table[packet.route as usize];
         let Some(link) = step.droptail_host_link(packet.flow) else { return self.enter_first_link(now, *packet) };
+        let line = step.line;
         let Some((begin, arrival)) = self.pass_droptail_link(now, link, packet) else { return };
-        if !step.has_line() {
+        if line.is_none() {
             return self.cross_second_host_link(arrival, *packet);
         }
-        self.send(step.line, packet, (arrival, packet.route + 1), begin > now);
+        self.send(line, packet, (arrival, packet.route + 1), begin > now);
     }
 
     /// Puts a packet on the first link of its route, which is not the droptail link of a host. Here and elsewhere a function
@@ -52,31 +52,25 @@ impl<O: Observer> Network<O> {
     /// order of the link's packets.
     #[inline(always)]
     pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet, late: bool, receiver: &mut impl Receiver<O>) {
-        let step = self.topology.table[packet.route as usize];
-        self.leave_link(step, arrival, packet, late, receiver);
-    }
-
-    /// Does what [`travel`](Self::travel) does where this `step` is over the link.
-    #[inline(always)]
-    fn leave_link(&mut self, step: Step, arrival: Time, packet: &Packet, late: bool, receiver: &mut impl Receiver<O>) {
-        if !step.has_line() {
+        let line = self.topology.table[packet.route as usize].line;
+        if line.is_none() {
             return self.cross_host_link(arrival, packet, receiver);
         }
-        self.send(step.line, packet, (arrival, packet.route + 1), late);
+        self.send(line, packet, (arrival, packet.route + 1), late);
     }
 
-    /// Moves `packet`, which enters the droptail `link` of this `step` of its route at `now`, over this link and on from there. Nothing that
+    /// Moves `packet`, which enters the droptail `link` of its route at `now`, over this link and on from there. Nothing that
     /// happens later changes a packet's passage.
     #[inline(always)]
     pub(crate) fn cross_droptail_link(
         &mut self,
         now: Time,
-        (step, link): (Step, u32),
+        link: u32,
         packet: &Packet,
         receiver: &mut impl Receiver<O>,
     ) {
         if let Some((begin, arrival)) = self.pass_droptail_link(now, link, packet) {
-            self.leave_link(step, arrival, packet, begin > now, receiver);
+            self.travel(arrival, packet, begin > now, receiver);
         }
     }
 

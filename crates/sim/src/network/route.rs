@@ -19,7 +19,7 @@ pub(crate) struct Step {
     base: u32,
     /// The distance between the links of successive flows; 0 for a link between nodes.
     stride: u32,
-    /// The line of packets that have crossed the link; [`NO_LINE`](Self::NO_LINE) where they go on over a droptail link of a
+    /// The line of packets that have crossed the link; [`Line::NONE`] where they go on over a droptail link of a
     /// host.
     pub(crate) line: Line,
     kind: Kind,
@@ -36,20 +36,17 @@ enum Kind {
 }
 
 impl Step {
-    /// No line.
-    pub(crate) const NO_LINE: Line = Line { port: u32::MAX, line: u32::MAX };
-
-    pub(crate) const END: Self = Self { base: 0, stride: 0, line: Self::NO_LINE, kind: Kind::End };
+    pub(crate) const END: Self = Self { base: 0, stride: 0, line: Line::NONE, kind: Kind::End };
 
     /// Returns the step over a link between nodes.
     pub(crate) const fn between_nodes(link: u32) -> Self {
-        Self { base: link, stride: 0, line: Self::NO_LINE, kind: Kind::Link }
+        Self { base: link, stride: 0, line: Line::NONE, kind: Kind::Link }
     }
 
     /// Returns the step over the link of a host, for `flow` and those after it, whose links are `stride` apart.
     pub(crate) const fn of_host(link: u32, flow: u32, stride: u32, plain: bool) -> Self {
         let kind = if plain { Kind::DroptailHostLink } else { Kind::Link };
-        Self { base: link.wrapping_sub(flow.wrapping_mul(stride)), stride, line: Self::NO_LINE, kind }
+        Self { base: link.wrapping_sub(flow.wrapping_mul(stride)), stride, line: Line::NONE, kind }
     }
 
     /// Returns the link of `flow`; `None` at the end of the route.
@@ -62,12 +59,6 @@ impl Step {
     #[inline]
     pub(crate) fn droptail_host_link(&self, flow: u32) -> Option<u32> {
         self.is_droptail_host_link().then(|| self.number(flow))
-    }
-
-    /// Returns true where packets that have crossed the link are on a line.
-    #[inline(always)]
-    pub(crate) const fn has_line(&self) -> bool {
-        self.line.port != Self::NO_LINE.port
     }
 
     /// Returns true where the packet has reached its host.

@@ -47,7 +47,11 @@ impl<O: Observer> Network<O> {
             packet.sent = now;
         }
         let buffer = state.buffer;
+        let dropped = self.topology.dropped(buffer);
         self.handle_at_link(now, buffer, LinkEvent::Arrival, Some(packet));
+        if self.topology.dropped(buffer) > dropped {
+            self.topology.overflowed(now, shaper, packet.flow);
+        }
     }
 
     /// Schedules the first observation of each controller.

@@ -54,6 +54,14 @@ impl Topology {
         }
     }
 
+    /// Returns the packets that the discipline of `link` has dropped so far.
+    pub(crate) fn dropped(&self, link: u32) -> u64 {
+        match &self.links[link as usize].queue {
+            LinkQueue::Managed(managed) => managed.discipline.counters().dropped_total().packets,
+            LinkQueue::Droptail(_) => 0,
+        }
+    }
+
     /// Counts a packet of `flow` for which the buffer behind `shaper` had no room.
     pub(crate) fn overflowed(&mut self, now: Time, shaper: u32, flow: u32) {
         self.shapers[shaper as usize].overflowed();

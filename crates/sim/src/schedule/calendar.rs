@@ -26,10 +26,10 @@ impl Calendar {
     }
 
     /// Adds `packet`; returns true if the [bound](Self::bound) is earlier now.
-    pub(crate) fn push(&mut self, packet: Packet) -> bool {
+    pub(crate) fn push(&mut self, packet: &Packet) -> bool {
         let wheel = self.wheel.get_or_insert_with(|| Box::new(TimingWheel::new(self.events_per_second / PACKETS)));
         let before = wheel.bound();
-        wheel.push(FirstArrival::of(&packet, 0).key() | u128::from(self.numbered), packet);
+        wheel.push(FirstArrival::of(packet, 0).key() | u128::from(self.numbered), *packet);
         self.numbered = self.numbered.wrapping_add(1);
         self.packets += 1;
         wheel.bound() < before

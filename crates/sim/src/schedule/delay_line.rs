@@ -54,13 +54,13 @@ impl DelayLine {
 
     /// Adds `packet` where it belongs, and tells whether it is the first one; returns `None`, and adds nothing, if that is too
     /// far from the end.
-    pub(crate) fn insert(&mut self, packet: Packet) -> Option<bool> {
-        let is_before = |other: &Packet| arrival_order(&packet, other).is_lt();
+    pub(crate) fn insert(&mut self, packet: &Packet) -> Option<bool> {
+        let is_before = |other: &Packet| arrival_order(packet, other).is_lt();
         if self.len() > REACH && is_before(&self.at(self.len() - 1 - REACH)) {
             return None;
         }
         if self.len() == self.slots.len() {
-            self.grow(&packet);
+            self.grow(packet);
         }
         let mut position = self.tail;
         while position != self.head {
@@ -73,7 +73,7 @@ impl DelayLine {
             position = position.wrapping_sub(1);
         }
         let slot = self.slot(position);
-        self.slots[slot] = packet;
+        self.slots[slot] = *packet;
         if position == self.tail {
             self.last = packet.at;
         }
@@ -173,7 +173,7 @@ mod tests {
                 let place = list.partition_point(|other| arrival_order(other, &packet).is_le());
                 let behind = line.push_behind(&packet, packet.at, packet.route);
                 assert!(!behind || !list.is_empty() && place == list.len());
-                let is_first = if behind { Some(false) } else { line.insert(packet) };
+                let is_first = if behind { Some(false) } else { line.insert(&packet) };
                 assert!(is_first.is_none_or(|is_first| is_first == (place == 0)));
                 if is_first.is_some() {
                     assert!(list.len() - place <= REACH);
@@ -200,7 +200,7 @@ mod tests {
         let (mut line, mut announced) = (DelayLine::default(), Vec::new());
         for seq in 0..5_000 {
             let packet = packet(u64::from(seq + random.below(12)), 1, seq);
-            assert!(line.push_behind(&packet, packet.at, 0) || line.insert(packet).is_some());
+            assert!(line.push_behind(&packet, packet.at, 0) || line.insert(&packet).is_some());
             if seq >= 10 {
                 line.announce(&mut |packet| announced.push(packet.seq));
                 let first = line.front().map(|packet| packet.seq);

@@ -30,10 +30,11 @@ impl FirstArrivals {
     /// Replaces the first of all by the packet behind it at the same place, [`FirstArrival::NONE`] if there is none.
     #[inline(always)]
     pub(crate) fn replace_first(&mut self, next: FirstArrival) {
-        if self.others.last().is_none_or(|other| next.at < other.at) {
-            self.first = next;
-        } else {
-            self.advance(next);
+        match self.others.as_mut_slice() {
+            [] => self.first = next,
+            [.., other] if next.at < other.at => self.first = next,
+            [other] if other.at < next.at && next.at < Time::MAX => self.first = std::mem::replace(other, next),
+            _ => self.advance(next),
         }
     }
 

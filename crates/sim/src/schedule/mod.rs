@@ -16,7 +16,7 @@ use fairlane_qdisc::{Duration, Time};
 
 use crate::packet::Packet;
 use crate::schedule::event_key::{FirstArrival, Target, event_key, time_of};
-use crate::schedule::link_events::LinkEvents;
+use crate::schedule::link_events::{LinkEvent, LinkEvents};
 use crate::schedule::port::Port;
 use crate::schedule::timing_wheel::TimingWheel;
 use crate::schedule::tournament::Tournament;
@@ -39,6 +39,17 @@ pub(crate) struct Line {
     pub(crate) port: u32,
     /// The number of the line in the port.
     pub(crate) line: u32,
+}
+
+impl Line {
+    /// No line.
+    pub(crate) const NONE: Self = Self { port: u32::MAX, line: u32::MAX };
+
+    /// Returns true for [`NONE`](Self::NONE).
+    #[inline(always)]
+    pub(crate) const fn is_none(self) -> bool {
+        self.port == Self::NONE.port
+    }
 }
 
 /// The sources of each port, and the lookahead of each link between nodes.
@@ -131,13 +142,13 @@ impl Schedule {
         let port = &mut self.ports[line.port as usize];
         let number = if late { port.second_line(line.line) } else { line.line };
         if !port.push_behind(number, packet, place) {
-            self.insert(Line { line: number, ..line }, Packet { at: place.0, route: place.1, ..*packet });
+            self.insert(Line { line: number, ..line }, &Packet { at: place.0, route: place.1, ..*packet });
         }
     }
 
     /// Schedules the arrival of a packet that may be the first one at its port.
     #[inline(never)]
-    fn insert(&mut self, Line { port, line }: Line, packet: Packet) {
+    fn insert(&mut self, Line { port, line }: Line, packet: &Packet) {
         let is_first = self.ports[port as usize].insert(line, packet);
         if is_first && let Some(link) = self.links.get_mut(port as usize) {
             link.next = link.next.min(packet.at);
@@ -170,6 +181,27 @@ impl Schedule {
             };
             return Some((at, Next::Link(link as u32)));
         }
+    }
+
+    /// Returns true if the events at this link between nodes are handled in event order.
+    #[inline(always)]
+    pub(crate) fn is_in_order(&self, link: u32) -> bool {
+        self.links[link as usize].lookahead == Duration::ZERO
+    }
+
+    /// Removes and returns the next event at `link`, with the packet that arrives; `None` if none is due at `now`. Then
+    /// [`schedule_link`](Self::schedule_link) must follow.
+    pub(crate) fn pop_at_link(&mut self, link: u32, now: Time) -> Option<(LinkEvent, Option<Packet>)> {
+        let (events, port) = (&mut self.links[link as usize], &mut self.ports[link as usize]);
+        let next = events.next_before(now + Duration::from_nanos(1), port.first().at);
+        let popped = match next {
+            Some((_, LinkEvent::Arrival)) => port.pop().map(|packet| (LinkEvent::Arrival, Some(packet))),
+            next => next.map(|(_, event)| (event, None)),
+        };
+        if popped.is_none() {
+            self.update(link);
+        }
+        popped
     }
 
     /// Takes the events at `link`, and its port, until they are [put back](Self::put_back). Nothing is sent there meanwhile,

@@ -49,7 +49,7 @@ impl Port {
 
     /// Adds `packet`, on this line, the second line of the source, or else in the calendar; returns true if it is the first
     /// packet of all.
-    pub(crate) fn insert(&mut self, line: u32, packet: Packet) -> bool {
+    pub(crate) fn insert(&mut self, line: u32, packet: &Packet) -> bool {
         let line = line as usize;
         let second = line.checked_sub(self.sources() + 1);
         let (mut place, mut inserted) = (line, self.lines[line].insert(packet));
@@ -57,7 +57,7 @@ impl Port {
             (place, inserted) = (second, self.lines[second].insert(packet));
         }
         let first = match inserted {
-            Some(is_first) => is_first.then(|| FirstArrival::of(&packet, place as u32)),
+            Some(is_first) => is_first.then(|| FirstArrival::of(packet, place as u32)),
             None => self.calendar.push(packet).then(|| self.calendar.bound(self.place_of_calendar())),
         };
         let Some(first) = first else { return false };

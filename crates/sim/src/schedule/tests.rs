@@ -30,7 +30,7 @@ fn packets_leave_a_port_in_order() {
                 let before = port.first();
                 if port.push_behind(line, &packet, (packet.at, 0)) {
                     assert_eq!(port.first(), before);
-                } else if port.insert(line, packet) {
+                } else if port.insert(line, &packet) {
                     assert!(port.first().at <= packet.at);
                 }
                 beyond_lines += u32::from(port.calendar.len() > 0);
