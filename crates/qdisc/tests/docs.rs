@@ -29,7 +29,8 @@ fn each_page_has_its_headings_and_its_parameters() {
         let written: String =
             page.lines().filter(|line| line.starts_with('|')).map(|line| format!("{line}\n")).collect();
         assert_eq!(written, table(kind), "the table of {kind} is:\n{}", table(kind));
-        assert!(page.contains(kind.source()), "{kind} names its source: {}", kind.source());
+        let unbroken = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(unbroken.contains(kind.source()), "{kind} names its source: {}", kind.source());
     }
 }
 
