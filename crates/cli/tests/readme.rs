@@ -1,10 +1,13 @@
-//! The commands of the README work unchanged, in every build, and say what the README says.
+//! The commands of the README and of `docs/first-scenario.md` work unchanged, and the latter in every build.
 
 use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
 use fairlane_qdisc::Rate;
+
+/// The page with the first scenario and the commands that work on it.
+const FIRST: &str = "docs/first-scenario.md";
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -14,17 +17,34 @@ fn block<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
     rest.split_once("```").map(|(block, _)| block)
 }
 
-fn readme() -> std::io::Result<String> {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md"))
+fn page(name: &str) -> std::io::Result<String> {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name))
 }
 
-/// The README's sweep and the README's model are two accounts of the same queue: the flood's share agrees within two points at each of
+/// Would catch a command in the README that no longer exists, and an option that it no longer has: the options before `--help` are read. A
+/// build that lacks a command says which feature has it.
+#[test]
+fn each_command_of_the_readme_exists() -> Outcome {
+    let readme = page("README.md")?;
+    let mut found = 0;
+    for line in readme.lines().filter(|line| line.starts_with("fairlane ")) {
+        let words = shlex::split(line.split('#').next().unwrap_or("")).ok_or("quotes in pairs")?;
+        let output = Command::cargo_bin("fairlane")?.args(&words[1..]).arg("--help").output()?;
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() || message.contains("feature"), "{line}: {message}");
+        found += 1;
+    }
+    assert_eq!(found, 4, "the README shows four uses");
+    Ok(())
+}
+
+/// The sweep of the first scenario and the model are two accounts of the same queue: the flood's share agrees within two points at each of
 /// the nine rates. Would catch links of hosts that cap the flood: behind 100 Mbit/s it has 12.6 % at 200 Mbit/s, and the model 2.9 %.
 #[test]
 fn the_sweep_agrees_with_the_model() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let text = readme()?;
-    fs::write(folder.path().join("mine.toml"), block(&text, "```toml\n").ok_or("the README has a scenario")?)?;
+    let text = page(FIRST)?;
+    fs::write(folder.path().join("mine.toml"), block(&text, "```toml\n").ok_or("the page has a scenario")?)?;
     let command = text.lines().find(|line| line.starts_with("fairlane sweep mine.toml")).ok_or("and a sweep")?;
     let vary = command.split_whitespace().find(|word| word.starts_with("flows.flood.rate=")).ok_or("of the flood")?;
     let json = |args: &[&str]| -> Result<serde_json::Value, Box<dyn std::error::Error>> {
@@ -49,13 +69,13 @@ fn the_sweep_agrees_with_the_model() -> Outcome {
     Ok(())
 }
 
-/// Would catch a key, a verb or an option in the README that no longer exists.
+/// Would catch a key, a verb or an option in the page that no longer exists.
 #[test]
 fn the_first_scenario_runs_with_every_command_below_it() -> Outcome {
-    let readme = readme()?;
-    let scenario = block(&readme, "```toml\n").ok_or("the README has a scenario")?;
+    let text = page(FIRST)?;
+    let scenario = block(&text, "```toml\n").ok_or("the page has a scenario")?;
     let commands =
-        readme.split_once("```toml").and_then(|(_, rest)| rest.split_once("```\n\n```\n")).ok_or("and commands")?;
+        text.split_once("```toml").and_then(|(_, rest)| rest.split_once("```\n\n```\n")).ok_or("and commands")?;
     let folder = tempfile::tempdir()?;
     fs::write(
         folder.path().join("mine.toml"),
@@ -69,7 +89,7 @@ fn the_first_scenario_runs_with_every_command_below_it() -> Outcome {
             ran += 1;
         }
     }
-    assert_eq!(ran, 7, "the README shows seven commands");
+    assert_eq!(ran, 7, "the page shows seven commands");
     for made in ["results/flows.csv", "out.pcap", "sweep.csv"] {
         assert!(folder.path().join(made).metadata()?.len() > 0, "{made}");
     }
