@@ -3,7 +3,6 @@
 use fairlane_outcome::{Estimate, GroupOutcome, Outcome};
 
 use crate::numbers::{Scale, aligned, percent, seconds};
-use crate::queues::queue_names;
 use crate::table::{Look, Terminal, TextTable, fill};
 
 /// The place where tables are read.
@@ -142,6 +141,17 @@ pub(crate) fn group_names(outcomes: &[Outcome]) -> Vec<&str> {
     for group in outcomes.iter().flat_map(|outcome| &outcome.groups) {
         if !names.contains(&group.name.as_str()) {
             names.push(&group.name);
+        }
+    }
+    names
+}
+
+/// Returns the names of the queues that the outcomes show, in the order in which they first appear.
+pub(crate) fn queue_names(outcomes: &[Outcome]) -> Vec<&str> {
+    let mut names = Vec::new();
+    for queue in outcomes.iter().flat_map(Outcome::shown_queues) {
+        if !names.contains(&queue.name.as_str()) {
+            names.push(&queue.name);
         }
     }
     names
