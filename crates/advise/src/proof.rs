@@ -4,11 +4,11 @@ use fairlane_qdisc::{Duration, Rate};
 use fairlane_runner::check;
 
 use crate::advice::ProofCase;
-use crate::advise::AdviseSettings;
 use crate::error::Error;
 use crate::mix::Link;
 use crate::race::{Arena, Candidate};
 use crate::score::{differences, judge, readings};
+use crate::settings::AdviseSettings;
 use crate::tune::held_out;
 
 /// Number of cases.

@@ -1,6 +1,8 @@
 use fairlane_outcome::stats::Moments;
+use fairlane_qdisc::{Duration, Rate};
 
 use super::*;
+use crate::mix::Link;
 use crate::score::Verdict;
 
 fn settings(rate: u64, rtt: u64, mix: &str, goal: &str) -> AdviseSettings {
