@@ -1,4 +1,4 @@
-//! Pieces of text.
+//! Pieces of text, and verdicts.
 
 use maud::{Markup, html};
 
