@@ -69,8 +69,8 @@ impl AdvisePlan {
 
     /// Returns the candidate with these parameters, checked.
     fn candidate(&self, parameters: &QdiscParameters) -> Result<Candidate, Error> {
-        let AdviseSettings { link, seed, .. } = &self.settings;
-        let scenario = link.document(parameters, self.settings.times(link.rate), *seed)?.scenario()?;
+        let AdviseSettings { link, quick, seed, .. } = &self.settings;
+        let scenario = link.document(parameters, link.times(*quick), *seed)?.scenario()?;
         check(&scenario, "")?;
         Ok(Candidate::new(parameters.clone(), scenario))
     }
@@ -122,7 +122,7 @@ impl AdvisePlan {
             fronts: pareto::fronts(&ranking),
             ahead,
             proof: cases,
-            scenario: link.text(&best[0].parameters, self.settings.times(link.rate), self.settings.seed, &comment),
+            scenario: link.text(&best[0].parameters, link.times(self.settings.quick), self.settings.seed, &comment),
             router: files::router(link.rate, &best[0].parameters, &comment),
             candidates: self.candidates.len(),
             runs_done: control.finished(),

@@ -35,7 +35,7 @@ pub(crate) fn cases(
     for (_, rate, rtt) in FACTORS {
         let link = scaled(&settings.link, rate, rtt);
         for candidate in best {
-            let times = AdviseSettings { link: link.clone(), ..settings.clone() }.times(link.rate);
+            let times = link.times(settings.quick);
             let scenario = link.document(&candidate.parameters, times, seed)?.scenario()?;
             check(&scenario, "")?;
             candidates.push(Candidate::new(candidate.parameters.clone(), scenario));

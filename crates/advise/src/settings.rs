@@ -2,10 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use fairlane_qdisc::{Duration, Kind, Rate};
+use fairlane_qdisc::Kind;
 
 use crate::goal::Goal;
-use crate::mix::{Link, Times};
+use crate::mix::Link;
 
 /// The settings of an advice.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub struct AdviseSettings {
     pub link: Link,
     /// The goal.
     pub goal: Goal,
-    /// Leaves out disciplines that keep state of flows, in whatever form ([`FlowState`]).
+    /// Leaves out disciplines that keep state of flows, in whatever form ([`FlowState`](fairlane_qdisc::FlowState)).
     pub no_flow_state: bool,
     /// The disciplines; if empty all that are not experimental.
     pub kinds: Vec<Kind>,
@@ -42,15 +42,5 @@ impl AdviseSettings {
     /// Returns the number of parameters that are tried for each discipline besides its defaults.
     pub(crate) const fn variants(&self) -> usize {
         if self.quick { 6 } else { 16 }
-    }
-
-    /// Returns the times of a scenario of `rate`: as many packets as a slow computer can simulate, but never less than 60 round trips.
-    pub(crate) fn times(&self, rate: Rate) -> Times {
-        let (most, packets) = if self.quick { (15.0, 50_000.0) } else { (60.0, 400_000.0) };
-        let round_trips = 60.0 * self.link.rtt.as_secs();
-        let duration = (packets * 12_000.0 / rate.bits_per_second() as f64).clamp(2.0, most).max(round_trips);
-        // To whole milliseconds, for a person's eyes.
-        let millis = |seconds: f64| Duration::from_millis((seconds * 1e3).ceil() as u64);
-        Times { warmup: millis(duration / 3.0), duration: millis(duration) }
     }
 }
