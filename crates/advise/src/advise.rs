@@ -1,74 +1,23 @@
 //! Advice: the disciplines for a link, ranked by a goal.
 
-use std::num::NonZeroU32;
-
-use fairlane_qdisc::{Duration, FlowState, Kind, QdiscParameters, Rate, Seed};
+use fairlane_qdisc::{FlowState, Kind, QdiscParameters, Seed};
 use fairlane_runner::check;
 use fairlane_sim::Control;
 
 use crate::advice::{Advice, LeftOut, Ranked};
 use crate::error::Error;
 use crate::files;
-use crate::goal::Goal;
 use crate::hypercube;
-use crate::metric::{Metric, QueueMetric, Statistic};
-use crate::mix::{Link, Times};
+use crate::metric::shown;
 use crate::pareto;
 use crate::proof;
 use crate::race::{Arena, Candidate, rungs};
 use crate::score::{judge, readings};
+use crate::settings::AdviseSettings;
 use crate::space::Space;
 
 /// The disciplines that have no fewer runs than the winner.
 const LAST: usize = 3;
-
-/// The settings of an advice.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AdviseSettings {
-    /// The link and its traffic.
-    pub link: Link,
-    /// The goal.
-    pub goal: Goal,
-    /// Leaves out disciplines that keep state of flows, in whatever form ([`FlowState`]).
-    pub no_flow_state: bool,
-    /// The disciplines; if empty all that are not experimental.
-    pub kinds: Vec<Kind>,
-    /// Few candidates and short runs.
-    pub quick: bool,
-    /// Runs of the best disciplines, and of the proof; `None` for ten, or five if quick.
-    pub runs: Option<NonZeroU32>,
-    /// The seed of all random numbers.
-    pub seed: u64,
-}
-
-impl AdviseSettings {
-    /// Returns the settings with the defaults of the others.
-    #[must_use]
-    pub const fn new(link: Link, goal: Goal) -> Self {
-        Self { link, goal, no_flow_state: false, kinds: Vec::new(), quick: false, runs: None, seed: 1 }
-    }
-
-    /// Returns the number of runs of the best disciplines.
-    #[must_use]
-    pub fn runs(&self) -> u32 {
-        self.runs.map_or(if self.quick { 5 } else { 10 }, NonZeroU32::get)
-    }
-
-    /// Returns the number of parameters that are tried for each discipline besides its defaults.
-    const fn variants(&self) -> usize {
-        if self.quick { 6 } else { 16 }
-    }
-
-    /// Returns the times of a scenario of `rate`: as many packets as a slow computer can simulate, but never less than 60 round trips.
-    pub(crate) fn times(&self, rate: Rate) -> Times {
-        let (most, packets) = if self.quick { (15.0, 50_000.0) } else { (60.0, 400_000.0) };
-        let round_trips = 60.0 * self.link.rtt.as_secs();
-        let duration = (packets * 12_000.0 / rate.bits_per_second() as f64).clamp(2.0, most).max(round_trips);
-        // To whole milliseconds, for a person's eyes.
-        let millis = |seconds: f64| Duration::from_millis((seconds * 1e3).ceil() as u64);
-        Times { warmup: millis(duration / 3.0), duration: millis(duration) }
-    }
-}
 
 /// An advice that is ready to be made.
 #[derive(Debug)]
@@ -120,8 +69,8 @@ impl AdvisePlan {
 
     /// Returns the candidate with these parameters, checked.
     fn candidate(&self, parameters: &QdiscParameters) -> Result<Candidate, Error> {
-        let AdviseSettings { link, seed, .. } = &self.settings;
-        let scenario = link.document(parameters, self.settings.times(link.rate), *seed)?.scenario()?;
+        let AdviseSettings { link, quick, seed, .. } = &self.settings;
+        let scenario = link.document(parameters, link.times(*quick), *seed)?.scenario()?;
         check(&scenario, "")?;
         Ok(Candidate::new(parameters.clone(), scenario))
     }
@@ -173,7 +122,7 @@ impl AdvisePlan {
             fronts: pareto::fronts(&ranking),
             ahead,
             proof: cases,
-            scenario: link.text(&best[0].parameters, self.settings.times(link.rate), self.settings.seed, &comment),
+            scenario: link.text(&best[0].parameters, link.times(self.settings.quick), self.settings.seed, &comment),
             router: files::router(link.rate, &best[0].parameters, &comment),
             candidates: self.candidates.len(),
             runs_done: control.finished(),
@@ -223,17 +172,6 @@ impl AdvisePlan {
             readings,
         }
     }
-}
-
-/// The metrics that are shown besides the goal's.
-pub(crate) fn shown() -> [Metric; 5] {
-    [
-        Metric::shown(QueueMetric::Delay(Statistic::P95)),
-        Metric::shown(QueueMetric::Utilisation),
-        Metric::GOODPUT,
-        Metric::JAIN,
-        Metric::shown(QueueMetric::DropRatio),
-    ]
 }
 
 #[cfg(test)]

@@ -22,12 +22,13 @@ mod pareto;
 mod proof;
 mod race;
 mod score;
+mod settings;
 mod space;
 mod text;
 mod tune;
 
 pub use advice::{Advice, Front, LeftOut, ProofCase, Ranked};
-pub use advise::{AdvisePlan, AdviseSettings};
+pub use advise::AdvisePlan;
 pub use error::Error;
 pub use goal::{Bound, Comparison, Goal, Objective};
 pub use metric::{FlowsMetric, GroupMetric, Metric, MetricUnit, QueueMetric, Statistic};
@@ -35,5 +36,6 @@ pub use mix::{Link, Mix};
 #[cfg(feature = "html")]
 pub use page::page;
 pub use score::{Reading, Verdict};
+pub use settings::AdviseSettings;
 pub use text::TextError;
 pub use tune::{Contender, TunePlan, TuneSettings, Tuning};

@@ -382,6 +382,17 @@ fn has_transfers(traffic: &Traffic) -> bool {
     matches!(traffic, Traffic::Tcp(tcp) if matches!(tcp.application, Application::Transfers(_) | Application::Web(_)))
 }
 
+/// The metrics that an advice shows besides the goal's.
+pub(crate) fn shown() -> [Metric; 5] {
+    [
+        Metric::shown(QueueMetric::Delay(Statistic::P95)),
+        Metric::shown(QueueMetric::Utilisation),
+        Metric::GOODPUT,
+        Metric::JAIN,
+        Metric::shown(QueueMetric::DropRatio),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

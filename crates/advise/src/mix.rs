@@ -199,6 +199,16 @@ impl Link {
         text
     }
 
+    /// Returns the times of a scenario: as many packets as a slow computer can simulate, but never less than 60 round trips.
+    pub(crate) fn times(&self, quick: bool) -> Times {
+        let (most, packets) = if quick { (15.0, 50_000.0) } else { (60.0, 400_000.0) };
+        let round_trips = 60.0 * self.rtt.as_secs();
+        let duration = (packets * 12_000.0 / self.rate.bits_per_second() as f64).clamp(2.0, most).max(round_trips);
+        // To whole milliseconds, for a person's eyes.
+        let millis = |seconds: f64| Duration::from_millis((seconds * 1e3).ceil() as u64);
+        Times { warmup: millis(duration / 3.0), duration: millis(duration) }
+    }
+
     /// Returns the same as a checked document.
     ///
     /// # Errors

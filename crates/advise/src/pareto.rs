@@ -1,8 +1,7 @@
 //! Pareto fronts: what is exceeded by nothing else in both of two measures.
 
 use crate::advice::{Front, Ranked};
-use crate::advise::shown;
-use crate::metric::Metric;
+use crate::metric::{Metric, shown};
 
 /// Returns the fronts of small delays against large goodputs, and against fairness.
 pub(crate) fn fronts(ranking: &[Ranked]) -> Vec<Front> {

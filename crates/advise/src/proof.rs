@@ -4,11 +4,11 @@ use fairlane_qdisc::{Duration, Rate};
 use fairlane_runner::check;
 
 use crate::advice::ProofCase;
-use crate::advise::AdviseSettings;
 use crate::error::Error;
 use crate::mix::Link;
 use crate::race::{Arena, Candidate};
 use crate::score::{differences, judge, readings};
+use crate::settings::AdviseSettings;
 use crate::tune::held_out;
 
 /// Number of cases.
@@ -35,7 +35,7 @@ pub(crate) fn cases(
     for (_, rate, rtt) in FACTORS {
         let link = scaled(&settings.link, rate, rtt);
         for candidate in best {
-            let times = AdviseSettings { link: link.clone(), ..settings.clone() }.times(link.rate);
+            let times = link.times(settings.quick);
             let scenario = link.document(&candidate.parameters, times, seed)?.scenario()?;
             check(&scenario, "")?;
             candidates.push(Candidate::new(candidate.parameters.clone(), scenario));

@@ -27,12 +27,13 @@ pub use cdf::Cdf;
 pub use checklist::{Case, Checklist, Entry, PhaseEnd};
 pub use ellipse::Ellipse;
 pub use losses::{GapStatistics, LossEvents};
+pub use observe::TimePoint;
 #[cfg(feature = "html")]
 pub use page::page;
 pub use plan::{Plan, PlannedCase, PlannedSection};
 pub use report::{
     CaseReport, Curve, CurveLine, GroupReport, Number, PhaseReport, QueueReport, Report, Section, SubjectReport,
-    TimePoint, Verdict, VideoReport,
+    Verdict, VideoReport,
 };
 pub use sensitivity::{Sensitivity, SweptValue};
 pub use settings::{Buffer, Settings, Subject};

@@ -7,11 +7,11 @@ use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, RateSteps, Scenario};
 use fairlane_sim::{Observer, PacketEvent, PacketKind, QueueEvent};
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 use crate::cdf::Cdf;
 use crate::checklist::PhaseEnd;
 use crate::losses::{GapStatistics, LossEvents};
-use crate::report::TimePoint;
 
 /// The measurements of a run.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +59,17 @@ pub(crate) struct PhaseMeasures {
     pub(crate) queueing_s: f64,
     /// What the receivers got in it, in bit/s.
     pub(crate) throughput_bps: f64,
+}
+
+/// A point of a series.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct TimePoint {
+    /// The end of the interval in seconds.
+    pub time_s: f64,
+    /// The goodput of each group in the interval in bit/s.
+    pub goodput_bps: Vec<f64>,
+    /// The mean delay in the interval above that of the empty path, in seconds.
+    pub queueing_s: f64,
 }
 
 /// Delays of a flow.

@@ -15,7 +15,7 @@ use crate::discussion;
 use crate::observe::{PathObserver, RunMeasures};
 use crate::report::{CaseReport, Curve, CurveLine, Report, Section, SubjectReport, Verdict, ratio};
 use crate::scenarios::{self, Change, LEVELS};
-use crate::sensitivity::{Sensitivity, SweptValue};
+use crate::sensitivity::Sensitivity;
 use crate::settings::{PACKET, Settings, Subject};
 
 /// The label of a discipline, and its changed parameter, if it has one.
@@ -280,8 +280,8 @@ fn sensitivities(subjects: &[Subject], planned: &PlannedCase, reports: &[Option<
     let of = |(number, key): (usize, &str)| {
         let each = planned.variants.iter().zip(reports).filter(|((subject, _), _)| *subject == number);
         let values = each.filter_map(|((_, change), report)| match change {
-            None => Some(SweptValue::new("default", 1.0, report.as_ref()?)),
-            Some(change) if change.key == key => Some(SweptValue::new(&change.value, change.factor, report.as_ref()?)),
+            None => Some(report.as_ref()?.swept("default", 1.0)),
+            Some(change) if change.key == key => Some(report.as_ref()?.swept(&change.value, change.factor)),
             Some(_) => None,
         });
         Sensitivity::new(&subjects.get(number)?.label, key, values.collect())

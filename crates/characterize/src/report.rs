@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::cdf::Cdf;
 use crate::checklist::{Entry, PhaseEnd};
 use crate::ellipse::Ellipse;
-use crate::observe::{GroupMeasures, RunMeasures};
-use crate::sensitivity::Sensitivity;
+use crate::observe::{GroupMeasures, RunMeasures, TimePoint};
+use crate::sensitivity::{Sensitivity, SweptValue};
 
 /// The report of one or several disciplines.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -224,17 +224,6 @@ pub struct PhaseReport {
     pub queueing_s: Number,
 }
 
-/// A point of a series.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct TimePoint {
-    /// The end of the interval in seconds.
-    pub time_s: f64,
-    /// The goodput of each group in the interval in bit/s.
-    pub goodput_bps: Vec<f64>,
-    /// The mean delay in the interval above that of the empty path, in seconds.
-    pub queueing_s: f64,
-}
-
 /// The mean over runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Number {
@@ -301,6 +290,14 @@ impl SubjectReport {
     #[must_use]
     pub fn goodput_bps(&self) -> f64 {
         self.groups.iter().map(|group| group.goodput_bps.mean).sum()
+    }
+
+    /// Returns the results with this value of a parameter.
+    pub(crate) fn swept(&self, value: &str, factor: f64) -> SweptValue {
+        let goodput_bps = self.goodput_bps();
+        let weighted: f64 = self.groups.iter().map(|group| group.goodput_bps.mean * group.queueing_s.mean).sum();
+        let queueing_s = if goodput_bps > 0.0 { weighted / goodput_bps } else { 0.0 };
+        SweptValue { value: value.to_owned(), factor, goodput_bps, queueing_s }
     }
 }
 

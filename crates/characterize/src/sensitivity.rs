@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::SubjectReport;
-
 /// A parameter over half to twice its value.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Sensitivity {
@@ -35,16 +33,6 @@ pub struct SweptValue {
     pub goodput_bps: f64,
     /// The mean queueing delay of all groups in seconds, each weighted with its goodput.
     pub queueing_s: f64,
-}
-
-impl SweptValue {
-    /// Returns the results of `subject` with this value.
-    pub(crate) fn new(value: &str, factor: f64, subject: &SubjectReport) -> Self {
-        let goodput_bps = subject.goodput_bps();
-        let weighted: f64 = subject.groups.iter().map(|group| group.goodput_bps.mean * group.queueing_s.mean).sum();
-        let queueing_s = if goodput_bps > 0.0 { weighted / goodput_bps } else { 0.0 };
-        Self { value: value.to_owned(), factor, goodput_bps, queueing_s }
-    }
 }
 
 impl Sensitivity {

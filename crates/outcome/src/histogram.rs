@@ -1,8 +1,10 @@
-//! Distribution of the time in a queue.
+//! Distributions of times.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::estimate::Averager;
 use crate::record::Combine;
@@ -57,4 +59,20 @@ impl Combine for DelayHistogram {
         }
         Self(bins.into_iter().map(|((from_ns, to_ns), packets)| DelayBin { from_ns, to_ns, packets }).collect())
     }
+}
+
+/// Writes a histogram as its significant digits and its bins, `[value, count]`.
+pub(crate) fn write_histogram<S: Serializer>(histogram: &Histogram<u64>, to: S) -> Result<S::Ok, S::Error> {
+    let bins: Vec<(u64, u64)> =
+        histogram.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value())).collect();
+    (histogram.sigfig(), bins).serialize(to)
+}
+
+pub(crate) fn read_histogram<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram<u64>, D::Error> {
+    let (digits, bins): (u8, Vec<(u64, u64)>) = Deserialize::deserialize(from)?;
+    let mut histogram = Histogram::new(digits).map_err(|error| D::Error::custom(format!("a histogram: {error:?}")))?;
+    for (value, count) in bins {
+        histogram.record_n(value, count).map_err(|error| D::Error::custom(format!("a histogram: {error:?}")))?;
+    }
+    Ok(histogram)
 }

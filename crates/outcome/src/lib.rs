@@ -36,13 +36,13 @@ pub use fairlane_qdisc::Reason;
 pub use histogram::{DelayBin, DelayHistogram};
 #[cfg(feature = "tables")]
 pub use output_file::{Extent, OutputFile, output_target};
-pub use paired::{GroupValues, QueueValues, RunValues, mean_difference};
+pub use paired::mean_difference;
 pub use point::{Point, PointValue, Unit};
 pub use run::{Cost, Expected, FlowRun, PathRun, QueueFlowRun, QueueRun, Run, VideoRun};
 pub use sample::{FlowSample, QueueSample};
 pub use schema::{
-    Delay, FlowOutcome, GroupOutcome, Outcome, Outcomes, QueueFlow, QueueGroup, QueueOutcome, ScoreOutcome,
-    TransferOutcome, VideoOutcome,
+    Delay, FlowOutcome, GroupOutcome, GroupValues, Outcome, Outcomes, QueueFlow, QueueGroup, QueueOutcome, QueueValues,
+    RunValues, ScoreOutcome, TransferOutcome, VideoOutcome,
 };
 pub use series::{FlowRow, QueueRow};
 pub use timeline::{GroupTimeline, QueueTimeline, ShaperTimeline, Timeline};

@@ -8,9 +8,10 @@ use hdrhistogram::Histogram;
 use crate::applications;
 use crate::estimate::{Averager, Estimate};
 use crate::histogram::DelayHistogram;
-use crate::paired::RunValues;
 use crate::record::Combine;
-use crate::schema::{Delay, FlowOutcome, GroupOutcome, Outcome, QueueFlow, QueueGroup, QueueOutcome, TransferOutcome};
+use crate::schema::{
+    Delay, FlowOutcome, GroupOutcome, Outcome, QueueFlow, QueueGroup, QueueOutcome, RunValues, TransferOutcome,
+};
 use crate::{Cost, Drops, Expected, FlowRun, PathRun, QueueFlowRun, QueueRun, Run, stats};
 
 impl Outcome {

@@ -1,40 +1,7 @@
 //! Differences between outcomes of the same traffic, run by run.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
 use crate::estimate::{Averager, Estimate};
-use crate::{GroupOutcome, Outcome, QueueOutcome};
-
-/// The values of one run by which outcomes are compared.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RunValues {
-    /// Number of the run. Runs of the same number and seed have the same random numbers in their traffic.
-    pub run: u32,
-    /// Those of each group, by its name.
-    pub groups: BTreeMap<String, GroupValues>,
-    /// Those of each queue, by its name.
-    pub queues: BTreeMap<String, QueueValues>,
-}
-
-/// The values of a group in one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GroupValues {
-    /// As [`GroupOutcome::throughput_bps`].
-    pub throughput_bps: f64,
-    /// As [`GroupOutcome::share`].
-    pub share: f64,
-}
-
-/// The values of a queue in one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct QueueValues {
-    /// The mean of [`QueueOutcome::delay_s`].
-    pub delay_mean_s: f64,
-    /// As [`QueueOutcome::utilisation`].
-    pub utilisation: f64,
-}
+use crate::schema::{GroupOutcome, GroupValues, Outcome, QueueOutcome, QueueValues, RunValues};
 
 impl RunValues {
     /// Those of run number `run`, from its groups and queues.

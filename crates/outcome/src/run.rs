@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use fairlane_qdisc::Reason;
 use hdrhistogram::Histogram;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use crate::histogram::{read_histogram, write_histogram};
 use crate::score::ScoreRun;
 
 /// The counts of one run, from the end of the warm-up to the end of the run.
@@ -184,20 +184,4 @@ pub struct Cost {
     pub wall_s: f64,
     /// Largest resident memory of the process in bytes; 0 if not measured.
     pub peak_rss_bytes: u64,
-}
-
-/// Writes a histogram as its significant digits and its bins, `[value, count]`.
-pub(crate) fn write_histogram<S: Serializer>(histogram: &Histogram<u64>, to: S) -> Result<S::Ok, S::Error> {
-    let bins: Vec<(u64, u64)> =
-        histogram.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value())).collect();
-    (histogram.sigfig(), bins).serialize(to)
-}
-
-pub(crate) fn read_histogram<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram<u64>, D::Error> {
-    let (digits, bins): (u8, Vec<(u64, u64)>) = Deserialize::deserialize(from)?;
-    let mut histogram = Histogram::new(digits).map_err(|error| D::Error::custom(format!("a histogram: {error:?}")))?;
-    for (value, count) in bins {
-        histogram.record_n(value, count).map_err(|error| D::Error::custom(format!("a histogram: {error:?}")))?;
-    }
-    Ok(histogram)
 }

@@ -1,13 +1,13 @@
 //! The schema of outcomes, which are printed, compared and plotted.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::drops::Drops;
 use crate::histogram::DelayHistogram;
-use crate::paired::RunValues;
 use crate::point::Point;
 use crate::record::{Key, Keyed, record};
 use crate::{Cost, Estimate};
@@ -56,6 +56,35 @@ pub struct Outcome {
     pub each_run: Vec<RunValues>,
     /// Computing time and memory, over all runs.
     pub cost: Cost,
+}
+
+/// The values of one run by which outcomes are compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunValues {
+    /// Number of the run. Runs of the same number and seed have the same random numbers in their traffic.
+    pub run: u32,
+    /// Those of each group, by its name.
+    pub groups: BTreeMap<String, GroupValues>,
+    /// Those of each queue, by its name.
+    pub queues: BTreeMap<String, QueueValues>,
+}
+
+/// The values of a group in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupValues {
+    /// As [`GroupOutcome::throughput_bps`].
+    pub throughput_bps: f64,
+    /// As [`GroupOutcome::share`].
+    pub share: f64,
+}
+
+/// The values of a queue in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueueValues {
+    /// The mean of [`QueueOutcome::delay_s`].
+    pub delay_mean_s: f64,
+    /// As [`QueueOutcome::utilisation`].
+    pub utilisation: f64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]

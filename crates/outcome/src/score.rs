@@ -7,7 +7,7 @@ use fairlane_qdisc::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{read_histogram, write_histogram};
+use crate::histogram::{read_histogram, write_histogram};
 
 pub use e_model::{Codec, mean_opinion_score, transmission_rating};
 pub use qoo::{PathRequirements, Profile, Requirement};

@@ -5,6 +5,7 @@
 
 #[cfg(feature = "parquet")]
 mod batches;
+mod cell;
 mod columns;
 mod read;
 mod rows;

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::book::{Claim, Experiment, Status};
-use crate::verdict::Verdict;
 
 /// What a claim's verdict rests on; of several, the strongest, which comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -50,31 +49,6 @@ impl Basis {
         let run = experiments.filter(|experiment| claim.experiments.contains(&experiment.id)).map(Self::of_experiment);
         run.chain((!claim.vectors.is_empty()).then_some(Self::Vectors)).min()
     }
-}
-
-/// The verdicts of one basis, counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tally {
-    /// The basis.
-    pub basis: Basis,
-    /// Claims that are met.
-    pub met: usize,
-    /// Claims that fell short.
-    pub short: usize,
-    /// Claims that are not decided.
-    pub undecided: usize,
-}
-
-/// Counts the verdicts by what they rest on. Claims that were not run are left out, and a basis without claims.
-#[must_use]
-pub fn tallies(verdicts: &[Verdict<'_>]) -> Vec<Tally> {
-    let tally = |basis: Basis| {
-        let count = |status| {
-            verdicts.iter().filter(|verdict| verdict.basis == Some(basis) && verdict.status() == Some(status)).count()
-        };
-        Tally { basis, met: count(Status::Met), short: count(Status::Short), undecided: count(Status::Undecided) }
-    };
-    Basis::ALL.into_iter().map(tally).filter(|tally| tally.met + tally.short + tally.undecided > 0).collect()
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use fairlane_scenario::bundled;
+
+use crate::Error;
 use crate::book::{Book, Claim, CrossText, Experiment, Status};
 use crate::expression::Expression;
-use crate::{Error, library};
 
 /// Checks all books together.
 pub(crate) fn check(books: &[Book]) -> Result<(), Error> {
@@ -70,7 +72,7 @@ fn of_experiment(experiment: &Experiment) -> Result<(), String> {
         return Err("it needs one of `scenario`, `theory`, `station` and `arithmetic`".to_owned());
     }
     if let Some(name) = &experiment.scenario
-        && library::scenario(name).is_none()
+        && bundled(name).is_none()
     {
         return Err(format!("there is no scenario \"{name}\""));
     }

@@ -29,7 +29,7 @@ mod table;
 mod vectors;
 mod verdict;
 
-pub use basis::{Basis, Tally, tallies};
+pub use basis::Basis;
 pub use book::{
     Axis, AxisText, Book, Check, Choice, Claim, CrossText, Experiment, FigureText, Form, LineText, Named, Open, Paper,
     PaperLine, Status,
@@ -43,7 +43,7 @@ pub use page::page;
 pub use plan::{Options, Plan, Results};
 pub use store::Store;
 pub use table::{Row, Table};
-pub use verdict::{Finding, Verdict};
+pub use verdict::{Finding, Tally, Verdict, tallies};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

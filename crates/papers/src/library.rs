@@ -1,6 +1,6 @@
 //! All claims, and the scenarios that they run.
 
-use fairlane_scenario::{bundled, suggest};
+use fairlane_scenario::suggest;
 
 use crate::book::{Book, Claim, Experiment};
 use crate::{Error, check};
@@ -81,11 +81,6 @@ impl Library {
         };
         Ok(self.claims().filter(wanted).collect())
     }
-}
-
-/// The text of the scenario called `name`.
-pub(crate) fn scenario(name: &str) -> Option<&'static str> {
-    bundled(name).map(|scenario| scenario.text)
 }
 
 #[cfg(test)]

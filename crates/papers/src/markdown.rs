@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 
 use crate::Error;
-use crate::basis::{Tally, tallies};
 use crate::book::Book;
 use crate::cross::crosses;
 use crate::plan::{Results, figure};
-use crate::review::review;
+use crate::review::{numbers, review};
 use crate::shown;
-use crate::verdict::{Finding, Verdict};
+use crate::verdict::{Tally, Verdict, tallies};
 
 /// A file of the documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,27 +136,4 @@ fn of_paper(
         }
     }
     Ok(text)
-}
-
-/// The table of our numbers and the paper's.
-pub(crate) fn numbers<'f, 'a: 'f>(findings: impl Iterator<Item = &'f Finding<'a>>) -> String {
-    let mut text = String::from("\n| | number | ours | asked | others |\n|---|---|---|---|---|\n");
-    for finding in findings {
-        let sign = shown::sign(finding.judgement);
-        let ours = Some(finding.shown()).filter(|shown| !shown.is_empty()).unwrap_or_else(|| "–".to_owned());
-        let _ = writeln!(
-            text,
-            "| {sign} | {} | {} | {} | {} |",
-            cell(&finding.what),
-            cell(&ours),
-            shown::demand(finding.demand),
-            finding.others()
-        );
-    }
-    text
-}
-
-/// A text as a cell of a table.
-pub(crate) fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use fairlane_report::html::{Badge, Block, Cell, Inline, Page, Provenance, Section, Table, Tone};
+use fairlane_scenario::bundled;
 
-use crate::basis::{Tally, tallies};
 use crate::book::{Book, Status};
 use crate::judgement::Judgement;
 use crate::plan::{Options, Results, figure};
-use crate::verdict::{Finding, Verdict};
-use crate::{Error, Library, library, shown};
+use crate::verdict::{Finding, Tally, Verdict, tallies};
+use crate::{Error, Library, shown};
 
 /// A page with the verdicts, the figures and the data of `results`, and with its `provenance`.
 ///
@@ -190,9 +190,8 @@ fn data(results: &Results) -> Section {
 fn with_scenarios(mut provenance: Provenance, library: &Library, results: &Results) -> Provenance {
     let run = results.tables.keys().filter_map(|id| library.experiment(id)?.scenario.as_deref());
     let names: BTreeSet<&str> = run.collect();
-    let texts = names
-        .into_iter()
-        .filter_map(|name| Some((format!("scenarios/{name}.toml"), library::scenario(name)?.to_owned())));
+    let texts =
+        names.into_iter().filter_map(|name| Some((format!("scenarios/{name}.toml"), bundled(name)?.text.to_owned())));
     provenance.texts.extend(texts);
     provenance
 }

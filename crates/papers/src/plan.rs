@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairlane_qdisc::Duration;
-use fairlane_scenario::Scenario;
+use fairlane_scenario::{Scenario, bundled};
 use fairlane_sim::Control;
 use fairlane_theory::Question;
 use rayon::prelude::*;
@@ -16,7 +16,7 @@ use crate::simulate::{scenario, simulate};
 use crate::station::Station;
 use crate::store::Store;
 use crate::table::{Row, Table};
-use crate::{Error, Library, library};
+use crate::{Error, Library};
 
 /// The extent of an execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,10 +151,10 @@ fn prepare(experiment: &Experiment, options: Options) -> Result<Vec<Unit<'_>>, S
 
 fn work(experiment: &Experiment, point: &ExperimentPoint) -> Result<Work, String> {
     if let Some(name) = &experiment.scenario {
-        let text = library::scenario(name).ok_or_else(|| format!("there is no scenario \"{name}\""))?;
+        let bundled = bundled(name).ok_or_else(|| format!("there is no scenario \"{name}\""))?;
         let every =
             experiment.series.as_ref().map(|every| every.parse::<Duration>().map_err(|error| error.to_string()));
-        return Ok(Work::Scenario(Box::new(scenario(name, text, point)?), every.transpose()?));
+        return Ok(Work::Scenario(Box::new(scenario(name, bundled.text, point)?), every.transpose()?));
     }
     if let Some(question) = &experiment.theory {
         return serde_json::from_value(point.question(question)).map(Work::Theory).map_err(|error| error.to_string());

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::book::{Book, FigureText, Paper, Status};
 use crate::judgement::Judgement;
-use crate::markdown::{cell, numbers};
+use crate::shown;
 use crate::verdict::{Finding, Verdict};
 
 /// Returns the page about `books`, of which every claim is in `verdicts`.
@@ -98,6 +98,29 @@ fn figures(figures: &[FigureText]) -> String {
 /// A section, or nothing if its body is empty.
 fn headed(title: &str, head: &str, body: &str) -> String {
     if body.is_empty() { String::new() } else { format!("\n### {title}\n\n{head}{}", body.trim_start()) }
+}
+
+/// The table of our numbers and the paper's.
+pub(crate) fn numbers<'f, 'a: 'f>(findings: impl Iterator<Item = &'f Finding<'a>>) -> String {
+    let mut text = String::from("\n| | number | ours | asked | others |\n|---|---|---|---|---|\n");
+    for finding in findings {
+        let sign = shown::sign(finding.judgement);
+        let ours = Some(finding.shown()).filter(|shown| !shown.is_empty()).unwrap_or_else(|| "–".to_owned());
+        let _ = writeln!(
+            text,
+            "| {sign} | {} | {} | {} | {} |",
+            cell(&finding.what),
+            cell(&ours),
+            shown::demand(finding.demand),
+            finding.others()
+        );
+    }
+    text
+}
+
+/// A text as a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
 }
 
 #[cfg(test)]

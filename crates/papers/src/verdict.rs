@@ -213,6 +213,31 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
+/// The verdicts of one basis, counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// The basis.
+    pub basis: Basis,
+    /// Claims that are met.
+    pub met: usize,
+    /// Claims that fell short.
+    pub short: usize,
+    /// Claims that are not decided.
+    pub undecided: usize,
+}
+
+/// Counts the verdicts by what they rest on. Claims that were not run are left out, and a basis without claims.
+#[must_use]
+pub fn tallies(verdicts: &[Verdict<'_>]) -> Vec<Tally> {
+    let tally = |basis: Basis| {
+        let count = |status| {
+            verdicts.iter().filter(|verdict| verdict.basis == Some(basis) && verdict.status() == Some(status)).count()
+        };
+        Tally { basis, met: count(Status::Met), short: count(Status::Short), undecided: count(Status::Undecided) }
+    };
+    Basis::ALL.into_iter().map(tally).filter(|tally| tally.met + tally.short + tally.undecided > 0).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use fairlane_sim::Control;

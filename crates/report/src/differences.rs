@@ -3,8 +3,7 @@
 use fairlane_outcome::{Estimate, Outcome, RunValues};
 
 use crate::numbers::Scale;
-use crate::queues::queue_names;
-use crate::summary::column;
+use crate::summary::{column, queue_names};
 use crate::table::TextTable;
 
 /// Adds the difference of each outcome but the first from the first one: shares in percentage points, delays and use of the queues. `keys`

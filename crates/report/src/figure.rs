@@ -1,7 +1,5 @@
 //! Figures as SVG.
 
-#[cfg(feature = "html")]
-mod data;
 mod draw;
 pub(crate) mod outcomes;
 pub(crate) mod over_time;

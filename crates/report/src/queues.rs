@@ -3,19 +3,8 @@
 use fairlane_outcome::{Estimate, Outcome, QueueOutcome, Reason};
 
 use crate::numbers::{Scale, percent, whole_percent};
-use crate::summary::{Medium, column, shaper};
+use crate::summary::{Medium, column, queue_names, shaper};
 use crate::table::TextTable;
-
-/// Returns the names of the queues that the outcomes show, in the order in which they first appear.
-pub(crate) fn queue_names(outcomes: &[Outcome]) -> Vec<&str> {
-    let mut names = Vec::new();
-    for queue in outcomes.iter().flat_map(Outcome::shown_queues) {
-        if !names.contains(&queue.name.as_str()) {
-            names.push(&queue.name);
-        }
-    }
-    names
-}
 
 /// Returns the discipline by which each outcome differs from the others: that of the first queue where they differ, among those shown
 /// if it is there; or of the first one shown.

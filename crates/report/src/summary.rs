@@ -3,7 +3,6 @@
 use fairlane_outcome::{Estimate, GroupOutcome, Outcome};
 
 use crate::numbers::{Scale, aligned, percent, seconds};
-use crate::queues::queue_names;
 use crate::table::{Look, Terminal, TextTable, fill};
 
 /// The place where tables are read.
@@ -138,13 +137,12 @@ fn each<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
 
 /// The names of all groups, in the order in which they first appear.
 pub(crate) fn group_names(outcomes: &[Outcome]) -> Vec<&str> {
-    let mut names = Vec::new();
-    for group in outcomes.iter().flat_map(|outcome| &outcome.groups) {
-        if !names.contains(&group.name.as_str()) {
-            names.push(&group.name);
-        }
-    }
-    names
+    each(outcomes.iter().flat_map(|outcome| &outcome.groups).map(|group| group.name.as_str()))
+}
+
+/// The names of the queues that the outcomes show, in the order in which they first appear.
+pub(crate) fn queue_names(outcomes: &[Outcome]) -> Vec<&str> {
+    each(outcomes.iter().flat_map(Outcome::shown_queues).map(|queue| queue.name.as_str()))
 }
 
 /// The group whose share differs most among the outcomes; of groups that differ as much, the first.

@@ -113,7 +113,7 @@ pub(crate) fn fill(group: usize) -> char {
 }
 
 /// The cells of a column.
-enum Cells {
+pub(crate) enum Cells {
     Left(Vec<String>, Look),
     Right(Vec<String>, Look),
     /// Parts of a whole of 1.
@@ -122,16 +122,16 @@ enum Cells {
     Bar(Vec<(f64, usize)>),
 }
 
-struct TextColumn {
-    title: String,
-    cells: Cells,
+pub(crate) struct TextColumn {
+    pub(crate) title: String,
+    pub(crate) cells: Cells,
 }
 
 /// A table; its first columns identify the rows.
 #[derive(Default)]
 pub(crate) struct TextTable {
-    keys: Vec<TextColumn>,
-    columns: Vec<TextColumn>,
+    pub(crate) keys: Vec<TextColumn>,
+    pub(crate) columns: Vec<TextColumn>,
 }
 
 impl TextTable {
@@ -173,23 +173,6 @@ impl TextTable {
     fn with(mut self, title: &str, cells: Cells) -> Self {
         self.columns.push(TextColumn::new(title, cells));
         self
-    }
-
-    /// The same table for a page: numbers as numbers, and without bars, since the page has figures.
-    #[cfg(feature = "html")]
-    pub(crate) fn to_page(&self) -> crate::html::Table {
-        use crate::html::Cell;
-        let cells = |cells: &Cells| -> Option<Vec<Cell>> {
-            match cells {
-                Cells::Left(cells, _) => Some(cells.iter().cloned().map(Cell::Text).collect()),
-                Cells::Right(cells, _) => Some(cells.iter().map(|cell| Cell::Number(padded(cell))).collect()),
-                Cells::Stacked(_) | Cells::Bar(_) => None,
-            }
-        };
-        let keys = self.keys.iter().filter_map(|key| Some((&key.title, cells(&key.cells)?)));
-        let table = keys.fold(crate::html::Table::new(), |table, (title, cells)| table.key(title, cells));
-        let columns = self.columns.iter().filter_map(|column| Some((&column.title, cells(&column.cells)?)));
-        columns.fold(table, |table, (title, cells)| table.column(title, cells))
     }
 
     /// Prints the table, or as many tables below each other as needed.
@@ -348,17 +331,6 @@ fn eighths(part: f64, width: usize) -> String {
         bar.push(EIGHTHS[eighths % 8 - 1]);
     }
     bar
-}
-
-/// Replaces the spaces of aligned text by spaces as wide as digits, so that it stays aligned in proportional fonts.
-#[cfg(feature = "html")]
-fn padded(text: &str) -> String {
-    let mut padded = String::with_capacity(text.len());
-    for c in text.chars() {
-        let lines_up = c == ' ' && (padded.is_empty() || padded.ends_with([' ', '\u{2007}']));
-        padded.push(if lines_up { '\u{2007}' } else { c });
-    }
-    padded
 }
 
 /// The text cut to `width`, with an ellipsis if something is missing.

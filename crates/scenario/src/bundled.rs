@@ -1,8 +1,6 @@
 //! The scenarios that are compiled in.
 
-use crate::document::Document;
-use crate::error::SourceText;
-use crate::{ScenarioError, suggest};
+use crate::suggest;
 
 /// A scenario that is compiled in.
 #[derive(Clone, Copy, Debug)]
@@ -76,14 +74,6 @@ impl Bundled {
     pub fn summary(&self) -> String {
         let lines = self.text.lines().map(|line| line.trim_start_matches('#').trim());
         lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
-    }
-
-    /// Reads it.
-    ///
-    /// # Errors
-    /// None: tests read them all.
-    pub fn document(&self) -> Result<Document, ScenarioError> {
-        Document::read(SourceText::bundled(self.name, self.text))
     }
 }
 

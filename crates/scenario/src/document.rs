@@ -251,6 +251,16 @@ impl Document {
     }
 }
 
+impl Bundled {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// None: tests read them all.
+    pub fn document(&self) -> Result<Document, ScenarioError> {
+        Document::read(SourceText::bundled(self.name, self.text))
+    }
+}
+
 /// Collects the values of all keys called `trace`.
 fn traces<'t>(table: &'t Table, names: &mut Vec<&'t str>) {
     for entry in table.entries() {

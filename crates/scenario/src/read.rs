@@ -36,12 +36,31 @@ const ELSEWHERE: Elsewhere = &[
     ("udp", "UDP is a group of flows: [[flows]] kind = \"udp\""),
     ("runs", "how often it runs is asked on the command line: --runs 30"),
 ];
+/// The keys of every group of flows.
+const GROUP_KEYS: [&str; 14] = [
+    "name",
+    "kind",
+    "count",
+    "packet",
+    "class",
+    "start",
+    "stop",
+    "phases",
+    "from",
+    "to",
+    "path",
+    "access",
+    "score",
+    "jitter_buffer",
+];
 
 /// A link's or a sender's rate. A faster link would send an acknowledgement in less than a nanosecond.
 const RATE: RangeInclusive<Rate> = Rate::from_bits_per_second(1)..=Rate::from_bits_per_second(100_000_000_000);
 /// A packet; IPv4 has 16 bits for its length.
 const PACKET: RangeInclusive<Bytes> = Bytes::new(1)..=Bytes::new(65_535);
 const DURATION: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000_000_000);
+/// The size of packet of the CHOKe papers.
+const DEFAULT_PACKET: Bytes = Bytes::new(1000);
 const SEED: u64 = 1;
 const SEEDS: RangeInclusive<u64> = 0..=i64::MAX.unsigned_abs();
 /// More flows than this are taken for a slip unless `max_flows` allows them.
@@ -95,7 +114,7 @@ mod tests {
         let wire = [&wire::RATE_KEYS[..], &wire::LOSS_KEYS, &shaper::KEYS];
         let tables = [&KEYS[..], &network::LINK_KEYS, &network::SIDE_KEYS, &tcp::KEYS].into_iter().chain(wire);
         let (udp, application, tfrc) = (source::keys(), application::keys(), tfrc::keys());
-        let flows = [&flows::COMMON_KEYS[..], &flows::TCP_KEYS, &udp, &application, &tfrc];
+        let flows = [&GROUP_KEYS[..], &flows::TCP_KEYS, &udp, &application, &tfrc];
         for key in tables.chain(flows).flatten() {
             let named = REFERENCE.lines().any(|line| line.starts_with("| ") && line.contains(&format!("`{key}`")));
             assert!(named, "docs/scenario.md has no row for `{key}`");

@@ -1,6 +1,8 @@
 use fairlane_outcome::stats::Moments;
+use fairlane_qdisc::{Duration, Rate};
 
 use super::*;
+use crate::mix::Link;
 use crate::score::Verdict;
 
 fn settings(rate: u64, rtt: u64, mix: &str, goal: &str) -> AdviseSettings {
@@ -102,10 +104,7 @@ fn what_cannot_be_advised_is_refused() {
 /// By hand: 50,000 packets of 12,000 bits take 6 s at 100 Mbit/s; 60 round trips of 400 ms take 24 s.
 #[test]
 fn fast_links_are_simulated_for_a_shorter_time() {
-    let times = |rate, rtt| {
-        let settings = settings(rate, rtt, "cubic", "minimise delay.mean");
-        settings.times(settings.link.rate).duration
-    };
+    let times = |rate, rtt| settings(rate, rtt, "cubic", "minimise delay.mean").link.times(true).duration;
     assert_eq!(times(20_000_000, 40), Duration::from_millis(15_000));
     assert_eq!(times(100_000_000, 40), Duration::from_millis(6_000));
     assert_eq!(times(100_000_000, 400), Duration::from_millis(24_000));

@@ -11,7 +11,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
 use super::TableError;
-use super::rows::{Cell, Column, ColumnType};
+use super::cell::{Cell, Column, ColumnType};
 use super::table::{Table, Values};
 use crate::OutputFile;
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "parquet")]
 use super::RecordBatch;
 use super::TableError;
-use super::rows::{Cell, Column, RowWriter};
+use super::cell::{Cell, Column};
+use super::rows::RowWriter;
 use crate::{Extent, FlowRow, QueueRow};
 
 const FLOW_COLUMNS: [Column; 13] = [

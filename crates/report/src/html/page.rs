@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::block::{Block, Inline, Rendered, slug};
+use super::block::{Block, Rendered, slug};
+use super::inline::Inline;
 
 const STYLE: &str = concat!(include_str!("charts.css"), include_str!("style.css"));
 

@@ -3,7 +3,7 @@
 use fairlane_outcome::{Outcome, Timeline};
 
 use super::timeline::{chosen, of_one, of_several};
-use super::{Badge, Block, Inline, Page, Provenance, Section, Tone, answer, figures, values};
+use super::{Badge, Block, Inline, Page, Provenance, Section, Table, Tone, answer, figures, values};
 use crate::figure::{Content, Figure, sweep as points};
 use crate::numbers::{count, megabytes, significant};
 use crate::queues::{ShownQueue, labels};
@@ -137,7 +137,7 @@ fn queues(outcomes: &[Outcome]) -> Section {
 
 /// A table as on the terminal; another one has the numbers with all digits.
 fn shown(label: &str, table: &TextTable) -> Block {
-    Block::Table { label: label.to_owned(), table: table.to_page(), download: false }
+    Block::Table { label: label.to_owned(), table: Table::of(table), download: false }
 }
 
 fn provenance(outcomes: &[Outcome], origin: &Origin) -> Provenance {

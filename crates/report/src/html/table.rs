@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::block::{Badge, Inline};
+use super::inline::{Badge, Inline};
 use crate::numbers::significant;
+use crate::table::{Cells, TextColumn, TextTable};
 
 /// A table; its first columns identify the rows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,6 +80,16 @@ impl Column {
         Self { title: title.to_owned(), cells }
     }
 
+    /// A terminal's column; `None` for bars.
+    fn of(text: &TextColumn) -> Option<Self> {
+        let cells = match &text.cells {
+            Cells::Left(cells, _) => cells.iter().cloned().map(Cell::Text).collect(),
+            Cells::Right(cells, _) => cells.iter().map(|cell| Cell::Number(padded(cell))).collect(),
+            Cells::Stacked(_) | Cells::Bar(_) => return None,
+        };
+        Some(Self::new(&text.title, cells))
+    }
+
     fn is_number(&self) -> bool {
         self.cells.iter().any(Cell::is_number)
     }
@@ -89,6 +100,12 @@ impl Table {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A terminal's table: numbers as numbers, and without bars, since the page has figures.
+    pub(super) fn of(text: &TextTable) -> Self {
+        let columns = |columns: &[TextColumn]| columns.iter().filter_map(Column::of).collect();
+        Self { keys: columns(&text.keys), columns: columns(&text.columns) }
     }
 
     /// Adds a column that identifies the rows.
@@ -155,4 +172,14 @@ impl Column {
     fn cell(&self, row: usize) -> Markup {
         self.cells.get(row).map_or_else(|| html! {}, Cell::markup)
     }
+}
+
+/// Replaces the spaces of aligned text by spaces as wide as digits, so that it stays aligned in proportional fonts.
+fn padded(text: &str) -> String {
+    let mut padded = String::with_capacity(text.len());
+    for c in text.chars() {
+        let lines_up = c == ' ' && (padded.is_empty() || padded.ends_with([' ', '\u{2007}']));
+        padded.push(if lines_up { '\u{2007}' } else { c });
+    }
+    padded
 }

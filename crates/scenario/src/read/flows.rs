@@ -1,33 +1,17 @@
 //! The traffic: `[[flows]]`.
 
-use fairlane_qdisc::{Bytes, Duration, Rate};
+use fairlane_qdisc::{Duration, Rate};
 
 use crate::application::{Application, Web};
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
 use crate::model::{FlowGroup, Hop, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
-use crate::read::{FLOWS, PACKET, application, packets, phases, score, source, tcp, tfrc};
+use crate::read::{DEFAULT_PACKET, FLOWS, GROUP_KEYS, PACKET, application, packets, phases, score, source, tcp, tfrc};
 use crate::source::{Source, Udp};
 use crate::tcp::Tcp;
 use crate::{route, suggest};
 
-pub(crate) const COMMON_KEYS: [&str; 14] = [
-    "name",
-    "kind",
-    "count",
-    "packet",
-    "class",
-    "start",
-    "stop",
-    "phases",
-    "from",
-    "to",
-    "path",
-    "access",
-    "score",
-    "jitter_buffer",
-];
 pub(crate) const TCP_KEYS: [&str; 4] = ["cc", "window", "tcp", "source"];
 const TCP_ELSEWHERE: Elsewhere = &[
     ("rate", "TCP finds its rate by itself: `rate` is for kind = \"udp\""),
@@ -78,8 +62,6 @@ const CLASSES: [(&str, u8); 23] = [
     ("le", 1 << 2),
 ];
 
-/// The size of packet of the CHOKe papers.
-pub(crate) const DEFAULT_PACKET: Bytes = Bytes::new(1000);
 /// Default range of the flows' starts, as in the CHOKe papers.
 const STARTS: Duration = Duration::from_millis(1000);
 /// Links on a path: IPv4 lets a packet through as many routers.
@@ -134,7 +116,7 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
     let traffic = match kind {
         TrafficKind::Tcp => {
             let application = application::ApplicationKind::of(table)?;
-            let keys = [&COMMON_KEYS[..], &TCP_KEYS, application.keys()].concat();
+            let keys = [&GROUP_KEYS[..], &TCP_KEYS, application.keys()].concat();
             let table = table.clone().only(&keys, &[TCP_ELSEWHERE, application::ELSEWHERE].concat())?;
             Traffic::Tcp(Tcp {
                 application: application.read(&table, packet)?,

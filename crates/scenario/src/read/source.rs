@@ -6,7 +6,7 @@ use fairlane_qdisc::{Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
-use crate::read::{PACKET, RATE, flows, packets};
+use crate::read::{GROUP_KEYS, PACKET, RATE, packets};
 use crate::source::{OnOff, PacketSizes, Periods, Source, Ssmp, Udp};
 
 const ELSEWHERE: Elsewhere = &[
@@ -94,7 +94,7 @@ const CHAIN: Ssmp = Ssmp { states: 8, a: 10.0, hurst: 0.8 };
 /// Reads the UDP source of `group`, with packets of `packet`.
 pub(crate) fn udp(group: Reader<'_>, packet: Bytes) -> Result<Udp, ScenarioError> {
     let kind = group.get("source").map_or(Ok(SourceKind::Cbr), |field| field.choice("source of UDP", &KINDS, &[]))?;
-    let group = group.only(&[&flows::COMMON_KEYS[..], &COMMON_KEYS, kind.keys()].concat(), ELSEWHERE)?;
+    let group = group.only(&[&GROUP_KEYS[..], &COMMON_KEYS, kind.keys()].concat(), ELSEWHERE)?;
     let ecn = group.get("ecn").map_or(Ok(false), |field| field.switch())?;
     let sizes = sizes(&group, packet)?;
     let (rate, source) = match kind {

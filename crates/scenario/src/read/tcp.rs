@@ -6,9 +6,8 @@ use fairlane_qdisc::{Bytes, Duration, Size};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
-use crate::read::PACKET;
 use crate::read::application::ApplicationKind;
-use crate::read::flows::DEFAULT_PACKET;
+use crate::read::{DEFAULT_PACKET, PACKET};
 use crate::tcp::{AfterIdle, Congestion, LossRecovery, SlowStart, Tcp};
 
 /// A set of parameters.

@@ -3,7 +3,7 @@
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Reader};
 use crate::model::Tfrc;
-use crate::read::{RATE, flows, source};
+use crate::read::{GROUP_KEYS, RATE, source};
 use crate::source::Periods;
 
 const COMMON_KEYS: [&str; 4] = ["source", "rate", "damping", "ecn"];
@@ -49,7 +49,7 @@ pub(crate) fn keys() -> Vec<&'static str> {
 /// Reads the TFRC flow of `group`.
 pub(crate) fn tfrc(group: Reader<'_>) -> Result<Tfrc, ScenarioError> {
     let kind = group.get("source").map_or(Ok(TfrcSource::Ftp), |field| field.choice("source of TFRC", &KINDS, &[]))?;
-    let group = group.only(&[&flows::COMMON_KEYS[..], &COMMON_KEYS, kind.keys()].concat(), ELSEWHERE)?;
+    let group = group.only(&[&GROUP_KEYS[..], &COMMON_KEYS, kind.keys()].concat(), ELSEWHERE)?;
     let on_off = match kind {
         TfrcSource::Ftp => None,
         TfrcSource::Exponential => Some(source::on_off(&group, Periods::Exponential)?),

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::tin::QUEUES;
+use super::QUEUES;
 use crate::flow::table::FlowTable;
 use crate::{FlowKey, Seed};
 

@@ -42,7 +42,10 @@ pub use config::{Config, Isolation, Preset};
 pub use diffserv::Diffserv;
 
 use shaper::Shaper;
-use tin::{QUEUES, Tin};
+use tin::Tin;
+
+/// The number of queues of a tin.
+const QUEUES: usize = 1024;
 
 /// CAKE.
 #[derive(Debug)]

@@ -3,13 +3,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::QUEUES;
 use super::hosts::Hosts;
 use crate::discipline::cobalt::{CobaltCore, CobaltSettings};
 use crate::rate::link_clock::Pace;
 use crate::{Duration, Seed, Time};
-
-/// The number of queues of a tin.
-pub(super) const QUEUES: usize = 1024;
 
 /// The number of queues that a flow may be in.
 const WAYS: usize = 8;

@@ -2,8 +2,8 @@
 
 use fairlane_outcome::Estimate;
 
-use super::{Bars, Content, Figure, Line};
-use crate::html::{Cell, Table};
+use super::table::{Cell, Table};
+use crate::figure::{Bars, Content, Figure, Line};
 
 /// Suffix of the column of half widths of 95 % intervals, which follows the column of values.
 const INTERVAL: &str = "± 95 %";
