@@ -4,7 +4,8 @@
 //! fairlane-bench list                             prints the names of all kinds
 //! fairlane-bench kinds FLOWS LENGTH STEPS KIND…   for each kind, STEPS arrivals with their departures at LENGTH packets
 //! fairlane-bench times FLOWS LENGTH ROUNDS KIND…  the nanoseconds of an arrival, the kinds in turn, beside those of the first
-//! fairlane-bench scenario FILE DURATION           a run of the scenario, whose number of events is printed
+//! fairlane-bench scenario FILE DURATION NAME…     a run of the scenario without these shortcuts: `lazy-links`, `early-hosts`
+//!                                                 and `prefetch`; its number of events is printed
 //! ```
 //!
 //! The kind `driver` is no discipline: it is what the other numbers contain of the program itself.
@@ -15,7 +16,7 @@ use std::time::Instant;
 use fairlane_bench::{Load, Station, begin_count};
 use fairlane_qdisc::Kind;
 #[cfg(feature = "scenarios")]
-use fairlane_sim::{Control, run};
+use fairlane_sim::{Control, Shortcuts, Simulation};
 
 /// Allocates as the program does, so that the figures are its own.
 #[global_allocator]
@@ -86,12 +87,21 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 #[cfg(not(feature = "scenarios"))]
-fn count_scenario(_file: &str, _duration: &str) -> Result<(), String> {
+fn count_scenario(_file: &str, _duration: &str, _without: &[String]) -> Result<(), String> {
     Err("this program was compiled without the feature `scenarios`".to_owned())
 }
 
 #[cfg(feature = "scenarios")]
-fn count_scenario(file: &str, duration: &str) -> Result<(), String> {
+fn count_scenario(file: &str, duration: &str, without: &[String]) -> Result<(), String> {
+    let mut shortcuts = Shortcuts::default();
+    for name in without {
+        match name.as_str() {
+            "lazy-links" => shortcuts.lazy_links = false,
+            "early-hosts" => shortcuts.early_hosts = false,
+            "prefetch" => shortcuts.prefetch_from = usize::MAX,
+            _ => return Err(format!("there is no shortcut {name}: lazy-links, early-hosts or prefetch")),
+        }
+    }
     let mut document =
         fairlane_scenario::Document::load(std::path::Path::new(file)).map_err(|error| error.to_string())?;
     for (key, value) in [("warmup", "0s"), ("duration", duration)] {
@@ -99,7 +109,8 @@ fn count_scenario(file: &str, duration: &str) -> Result<(), String> {
     }
     let scenario = document.scenario().map_err(|error| error.to_string())?;
     begin_count();
-    let outcome = run(&scenario, 0, &Control::default(), &mut ()).map_err(|error| error.to_string())?;
+    let simulation = Simulation::with_shortcuts(&scenario, 0, shortcuts).map_err(|error| error.to_string())?;
+    let outcome = simulation.finish(&Control::default());
     begin_count();
     println!("{}", outcome.cost.events);
     Ok(())
@@ -114,8 +125,8 @@ fn main() -> ExitCode {
         }
         ["kinds", flows, length, steps, ..] => load(flows, length).and_then(|load| count_kinds(load, steps, &arguments[4..])),
         ["times", flows, length, rounds, ..] => load(flows, length).and_then(|load| time_kinds(load, rounds, &arguments[4..])),
-        ["scenario", file, duration] => count_scenario(file, duration),
-        _ => Err("give `list`, `kinds FLOWS LENGTH STEPS KIND…`, `times FLOWS LENGTH ROUNDS KIND…` or `scenario FILE DURATION`".to_owned()),
+        ["scenario", file, duration, ..] => count_scenario(file, duration, &arguments[3..]),
+        _ => Err("give `list`, `kinds FLOWS LENGTH STEPS KIND…`, `times FLOWS LENGTH ROUNDS KIND…` or `scenario FILE DURATION NAME…`".to_owned()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -100,6 +100,14 @@ impl Simulation {
             engine: Engine::new(Cow::Owned(scenario.clone()), run, (), Some(&mut custom), Shortcuts::default())?,
         })
     }
+
+    /// Starts a simulation as [`new`](Self::new) does, with these shortcuts. The result is the same with all.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_shortcuts(scenario: &Scenario, run: u32, shortcuts: Shortcuts) -> Result<Self, Error> {
+        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), None, shortcuts)? })
+    }
 }
 
 impl<O: Observer> Simulation<O> {
