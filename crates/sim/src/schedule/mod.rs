@@ -140,9 +140,9 @@ impl Schedule {
     #[inline(always)]
     pub(crate) fn send(&mut self, line: Line, packet: &Packet, place: (Time, u32), late: bool) {
         let port = &mut self.ports[line.port as usize];
-        let number = if late { port.second_line(line.line) } else { line.line };
-        if !port.push_behind(number, packet, place) {
-            self.insert(Line { line: number, ..line }, &Packet { at: place.0, route: place.1, ..*packet });
+        let line = if late { Line { line: port.second_line(line.line), ..line } } else { line };
+        if !port.push_behind(line.line, packet, place) {
+            self.insert(line, &Packet { at: place.0, route: place.1, ..*packet });
         }
     }
 

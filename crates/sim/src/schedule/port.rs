@@ -21,7 +21,9 @@ pub(crate) struct Port {
     /// The second line of each source, a line that is always empty, and the first line of each source.
     lines: Vec<DelayLine>,
     pub(super) calendar: Calendar,
-    /// The first packets of all lines and of the calendar, which has the place of the line that is always empty.
+    /// The place of the calendar: that of the line that is always empty.
+    calendar_place: u32,
+    /// The first packets of all lines and of the calendar.
     firsts: FirstArrivals,
 }
 
@@ -31,6 +33,7 @@ impl Port {
         Self {
             lines: (0..Self::first_line(sources, sources)).map(|_| DelayLine::default()).collect(),
             calendar: Calendar::new(events_per_second),
+            calendar_place: sources,
             firsts: FirstArrivals::default(),
         }
     }
@@ -51,14 +54,14 @@ impl Port {
     /// packet of all.
     pub(crate) fn insert(&mut self, line: u32, packet: &Packet) -> bool {
         let line = line as usize;
-        let second = line.checked_sub(self.sources() + 1);
+        let second = line.checked_sub(self.calendar_place as usize + 1);
         let (mut place, mut inserted) = (line, self.lines[line].insert(packet));
         if let (None, Some(second)) = (inserted, second) {
             (place, inserted) = (second, self.lines[second].insert(packet));
         }
         let first = match inserted {
             Some(is_first) => is_first.then(|| FirstArrival::of(packet, place as u32)),
-            None => self.calendar.push(packet).then(|| self.calendar.bound(self.place_of_calendar())),
+            None => self.calendar.push(packet).then(|| self.calendar.bound(self.calendar_place)),
         };
         let Some(first) = first else { return false };
         self.firsts.bring_forward(first);
@@ -67,8 +70,8 @@ impl Port {
 
     /// Returns the second line of the source whose first line this is.
     #[inline(always)]
-    pub(crate) fn second_line(&self, line: u32) -> u32 {
-        line - self.sources() as u32 - 1
+    pub(crate) const fn second_line(&self, line: u32) -> u32 {
+        line - self.calendar_place - 1
     }
 
     /// Returns the next arrival, or an earlier one of no packet: [`pop`](Self::pop) tells which.
@@ -110,7 +113,7 @@ impl Port {
     #[inline(never)]
     fn calendar_front(&mut self) -> Option<&Packet> {
         if self.calendar.front().is_none() {
-            self.firsts.replace_first(self.calendar.bound(self.place_of_calendar()));
+            self.firsts.replace_first(self.calendar.bound(self.calendar_place));
             return None;
         }
         self.calendar.front()
@@ -119,12 +122,12 @@ impl Port {
     #[inline(never)]
     fn remove_from_calendar(&mut self) {
         self.calendar.remove_first();
-        self.firsts.replace_first(self.calendar.bound(self.place_of_calendar()));
+        self.firsts.replace_first(self.calendar.bound(self.calendar_place));
     }
 
     /// Returns the packets at the place of an arrival.
     pub(crate) fn upcoming(&mut self, place: u32) -> &mut dyn Upcoming {
-        if place == self.place_of_calendar() {
+        if place == self.calendar_place {
             return &mut self.calendar;
         }
         &mut self.lines[place as usize]
@@ -133,13 +136,5 @@ impl Port {
     /// Returns the number of packets.
     pub(crate) fn len(&self) -> usize {
         self.calendar.len() + self.lines.iter().map(DelayLine::len).sum::<usize>()
-    }
-
-    const fn sources(&self) -> usize {
-        self.lines.len() / 2
-    }
-
-    const fn place_of_calendar(&self) -> u32 {
-        self.sources() as u32
     }
 }
