@@ -5,7 +5,7 @@ use fairlane_outcome::{Extent, Outcome};
 #[cfg(feature = "html")]
 use fairlane_report::{Figure, Measure, compare_figure, sweep_figure};
 
-use crate::args::FigureFiles;
+use crate::args::shared::FigureFiles;
 use crate::features;
 use crate::files::Outputs;
 

@@ -16,7 +16,7 @@ mod written {
     use fairlane_report::html::{Origin, Page, compare_page, run_page, sweep_page};
     use fairlane_scenario::Document;
 
-    use crate::args::{Overrides, PageFile};
+    use crate::args::shared::{Overrides, PageFile};
     use crate::features::command;
     use crate::files;
 
@@ -90,7 +90,7 @@ mod absent {
     use fairlane_report::PaperNumbers;
     use fairlane_scenario::Document;
 
-    use crate::args::{Overrides, PageFile};
+    use crate::args::shared::{Overrides, PageFile};
     use crate::features;
 
     /// A page that this build cannot make.

@@ -13,7 +13,7 @@ use fairlane_sim::Control;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use crate::args::ReplayArgs;
+use crate::args::replay::ReplayArgs;
 use crate::files::Outputs;
 use crate::page::HtmlPage;
 use crate::{output, progress, shared};

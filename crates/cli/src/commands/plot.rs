@@ -10,7 +10,7 @@ use fairlane_outcome::{Extent, Outcome, Outcomes, Timeline};
 use fairlane_report::{Figure, Measure, compare_figure, delay_figure, scatter_figure, series_figure, sweep_figure};
 use serde::Deserialize;
 
-use crate::args::{FigureKind, PlotArgs};
+use crate::args::plot::{FigureKind, PlotArgs};
 use crate::figures::default_figure;
 use crate::files::Outputs;
 
@@ -26,7 +26,7 @@ struct Saved {
 }
 
 /// Reads the outcomes and draws the figure.
-pub(crate) fn draw(args: &PlotArgs) -> Result<(), Failure> {
+pub(crate) fn execute(args: &PlotArgs) -> Result<(), Failure> {
     if args.files_out.is_none() {
         return Err(Failure::new("there is no file for the figure", "name it with --svg FILE or --pdf FILE"));
     }

@@ -5,10 +5,10 @@ use fairlane_console::{Failure, output};
 use fairlane_scenario::{BUNDLED, Bundled, bundled, nearest_bundled};
 use serde_json::{Value, json};
 
-use crate::args::ScenariosArgs;
+use crate::args::scenarios::ScenariosArgs;
 
 /// Prints the list, or one scenario as a file.
-pub(crate) fn show(args: &ScenariosArgs) -> Result<(), Failure> {
+pub(crate) fn execute(args: &ScenariosArgs) -> Result<(), Failure> {
     let known = match &args.name {
         Some(name) => vec![bundled(name).ok_or_else(|| unknown(name))?],
         None => BUNDLED.iter().collect(),

@@ -19,7 +19,7 @@ use fairlane_runner::{Batch, Job, Recorder, machine, so_far};
 use fairlane_scenario::{Document, Link, Scenario};
 use fairlane_sim::{Control, Observer};
 
-use crate::args::{LabArgs, LabPlace};
+use crate::args::lab::{LabArgs, LabPlace};
 use crate::files::Outputs;
 use crate::observed::Files;
 use crate::page::HtmlPage;

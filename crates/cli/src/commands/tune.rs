@@ -6,7 +6,7 @@ use fairlane_advise::{Contender, Reading, TextError, TunePlan, TuneSettings, Tun
 use fairlane_console::Failure;
 use fairlane_console::layout::{columns, paragraph};
 
-use crate::args::TuneArgs;
+use crate::args::tune::TuneArgs;
 use crate::{output, progress, shared};
 
 /// A search that is ready to run.

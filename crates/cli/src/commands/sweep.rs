@@ -16,7 +16,8 @@ use fairlane_runner::{Batch, Job, so_far};
 use fairlane_scenario::{Document, Vary};
 use fairlane_sim::Control;
 
-use crate::args::{FigureFiles, SweepArgs};
+use crate::args::shared::FigureFiles;
+use crate::args::sweep::SweepArgs;
 use crate::files::Outputs;
 use crate::page::HtmlPage;
 use crate::{output, progress, shared};

@@ -15,7 +15,7 @@ use fairlane_runner::pool;
 use rayon::ThreadPool;
 
 use super::failure;
-use crate::args::PaperRunArgs;
+use crate::args::paper::PaperRunArgs;
 use crate::features::command;
 use crate::files::{self, Outputs};
 use crate::{output, progress, shared};

@@ -15,9 +15,9 @@ use fairlane_theory::{
 };
 use serde_json::Value;
 
-use crate::args::{
+use crate::args::theory::{
     AnswerForm, BackArgs, ChokeMultiArgs, EchoArgs, EchoStabilityArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs,
-    SfbArgs, TcpArgs,
+    SfbArgs, TcpArgs, TheoryArgs,
 };
 #[cfg(not(feature = "html"))]
 use crate::features;
@@ -26,7 +26,8 @@ use crate::files::{self, Outputs};
 use crate::output;
 
 /// Prints the answer of a model.
-pub(crate) fn print(model: &Model) -> Result<(), Failure> {
+pub(crate) fn execute(args: &TheoryArgs) -> Result<(), Failure> {
+    let model = &args.model;
     let AnswerForm { form, svg } = form(model);
     if let Some(file) = svg {
         draw(&question(model), file)?;

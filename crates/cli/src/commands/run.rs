@@ -8,7 +8,7 @@ use fairlane_report::run_report;
 use fairlane_runner::{Batch, BatchResult, Job};
 use fairlane_sim::undivided;
 
-use crate::args::RunArgs;
+use crate::args::run::RunArgs;
 use crate::files::Outputs;
 use crate::observed::{Files, ObservedRun};
 use crate::page::HtmlPage;

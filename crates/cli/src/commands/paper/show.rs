@@ -6,7 +6,7 @@ use fairlane_papers::{Book, Check, Claim, Library, json, shown};
 use serde_json::Value;
 
 use super::failure;
-use crate::args::{PaperListArgs, PaperShowArgs};
+use crate::args::paper::{PaperListArgs, PaperShowArgs};
 use crate::output;
 
 /// Prints all claims.

@@ -6,11 +6,11 @@ mod show;
 use fairlane_console::Failure;
 use fairlane_papers::Error;
 
-use crate::args::PaperVerb;
+use crate::args::paper::{PaperArgs, PaperVerb};
 
 /// Lists, shows or runs claims.
-pub(crate) fn execute(verb: PaperVerb) -> Result<(), Failure> {
-    match verb {
+pub(crate) fn execute(args: PaperArgs) -> Result<(), Failure> {
+    match args.verb {
         PaperVerb::List(args) => show::list(&args),
         PaperVerb::Show(args) => show::show(&args),
         PaperVerb::Run(args) => run::PaperRun::new(args)?.execute(),

@@ -6,11 +6,11 @@ use fairlane_qdisc::{Duration, Origin, QdiscConfig};
 use fairlane_runner::memory::Needs;
 use fairlane_scenario::{FlowGroup, Hop, Link, LinkSide, Scenario, Traffic, Wire};
 
-use crate::args::CheckArgs;
+use crate::args::check::CheckArgs;
 use crate::shared;
 
 /// Checks a scenario as `fairlane run` would, and prints what it describes.
-pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
+pub(crate) fn execute(args: &CheckArgs) -> Result<(), Failure> {
     let scenario = shared::document(Some(&args.file), &args.overrides)?.scenario()?;
     let needs = Needs::of([&scenario], 1, None);
     needs.check()?;

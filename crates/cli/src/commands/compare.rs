@@ -12,7 +12,8 @@ use fairlane_runner::{Batch, BatchResult, Error, Job, Series, so_far};
 use fairlane_scenario::Scenario;
 use fairlane_sim::Control;
 
-use crate::args::{CompareArgs, FigureFiles};
+use crate::args::compare::CompareArgs;
+use crate::args::shared::FigureFiles;
 use crate::files::Outputs;
 use crate::page::HtmlPage;
 use crate::{output, progress, shared};

@@ -7,9 +7,9 @@ use fairlane_console::Failure;
 use fairlane_console::layout::paragraph;
 use fairlane_outcome::Extent;
 
-use crate::args::AdviseArgs;
+use crate::args::advise::AdviseArgs;
+use crate::commands::tune::{failure, misread};
 use crate::files::{self, Outputs};
-use crate::tune::{failure, misread};
 use crate::{output, progress, shared};
 
 /// An advice that is ready to be made.

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::bpf;
 use super::wire::{Job, LabAnswer, Whose};
-use crate::args::LabArgs;
+use crate::args::lab::LabArgs;
 use crate::progress::VirtualSeconds;
 
 /// What the lab starts, with the packages.

@@ -12,7 +12,7 @@ use fairlane_qdisc::Value;
 use fairlane_runner::replay::configs;
 use fairlane_sim::Control;
 
-use crate::args::CharacterizeArgs;
+use crate::args::characterize::CharacterizeArgs;
 use crate::files::{self, Outputs};
 use crate::{output, progress, shared};
 

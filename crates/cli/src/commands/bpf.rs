@@ -6,10 +6,10 @@ use fairlane_console::layout::columns;
 use fairlane_console::{Failure, output};
 use fairlane_qdisc::Rate;
 
-use crate::args::{BpfAttachArgs, BpfVerb};
+use crate::args::bpf::{BpfArgs, BpfAttachArgs, BpfVerb};
 
-pub(crate) fn execute(verb: BpfVerb) -> Result<(), Failure> {
-    match verb {
+pub(crate) fn execute(args: BpfArgs) -> Result<(), Failure> {
+    match args.verb {
         BpfVerb::Attach(args) => attach(&args),
         BpfVerb::Detach { device } => fairlane_bpf::detach(&device).map_err(Failure::plain),
         BpfVerb::Metrics { device } => metrics(&device),
