@@ -32,7 +32,6 @@ mod tune;
 use fairlane_console::Failure;
 
 use crate::args::Verb;
-use crate::features;
 
 /// Checks everything that can be refused, then does the work.
 pub(crate) fn execute(verb: Verb) -> Result<(), Failure> {
@@ -49,31 +48,31 @@ pub(crate) fn execute(verb: Verb) -> Result<(), Failure> {
         #[cfg(feature = "html")]
         Verb::Plot(args) => plot::execute(&args),
         #[cfg(not(feature = "html"))]
-        Verb::Plot(_) => Err(features::missing("figures", "html")),
+        Verb::Plot(_) => Err(crate::features::missing("figures", "html")),
         #[cfg(all(feature = "lab", target_os = "linux"))]
         Verb::Lab(args) => lab::execute(&args),
         #[cfg(all(feature = "lab", not(target_os = "linux")))]
         Verb::Lab(_) => Err(Failure::new("the lab needs Linux", "simulate the file: fairlane run")),
         #[cfg(not(feature = "lab"))]
-        Verb::Lab(_) => Err(features::missing("lab", "lab")),
+        Verb::Lab(_) => Err(crate::features::missing("lab", "lab")),
         #[cfg(feature = "papers")]
         Verb::Paper(args) => paper::execute(args),
         #[cfg(not(feature = "papers"))]
-        Verb::Paper(_) => Err(features::missing("papers", "papers")),
+        Verb::Paper(_) => Err(crate::features::missing("papers", "papers")),
         #[cfg(feature = "router")]
         Verb::Router(args) => router::execute(args),
         #[cfg(not(feature = "router"))]
-        Verb::Router(_) => Err(features::missing("router", "router")),
+        Verb::Router(_) => Err(crate::features::missing("router", "router")),
         #[cfg(all(feature = "bpf", target_os = "linux"))]
         Verb::Bpf(args) => bpf::execute(args),
         #[cfg(all(feature = "bpf", not(target_os = "linux")))]
         Verb::Bpf(_) => Err(Failure::plain("BPF queue disciplines need Linux")),
         #[cfg(not(feature = "bpf"))]
-        Verb::Bpf(_) => Err(features::missing("BPF queue disciplines", "bpf")),
+        Verb::Bpf(_) => Err(crate::features::missing("BPF queue disciplines", "bpf")),
         #[cfg(feature = "top")]
         Verb::Top(args) => top::execute(&args),
         #[cfg(not(feature = "top"))]
-        Verb::Top(_) => Err(features::missing("view of a router", "top")),
+        Verb::Top(_) => Err(crate::features::missing("view of a router", "top")),
         Verb::Theory(args) => theory::execute(&args),
         Verb::Explain(args) => explain::execute(&args),
         Verb::Qdiscs(args) => qdiscs::execute(&args),
@@ -82,6 +81,6 @@ pub(crate) fn execute(verb: Verb) -> Result<(), Failure> {
         #[cfg(feature = "manual")]
         Verb::Man(args) => man::execute(&args),
         #[cfg(not(feature = "manual"))]
-        Verb::Completions(_) | Verb::Man(_) => Err(features::missing("manual pages and completions", "manual")),
+        Verb::Completions(_) | Verb::Man(_) => Err(crate::features::missing("manual pages and completions", "manual")),
     }
 }

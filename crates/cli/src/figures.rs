@@ -45,7 +45,7 @@ impl FigureFiles {
     /// Writes the figure into the requested files.
     #[cfg(feature = "html")]
     pub(crate) fn write(&self, figure: &Figure, extent: Extent) -> Result<(), Failure> {
-        use crate::files;
+        use fairlane_runner::files;
 
         if let Some(file) = &self.svg {
             files::write(file, figure.to_svg(), extent)?;

@@ -6,12 +6,8 @@ mod commands;
 mod features;
 mod figures;
 mod files;
-mod flent;
-mod mahimahi;
-mod observed;
 mod output;
 mod page;
-mod pcap;
 mod progress;
 mod shared;
 

@@ -1,5 +1,8 @@
 //! Errors of a batch, with their remedies.
 
+#[cfg(feature = "tables")]
+use std::path::{Path, PathBuf};
+
 use fairlane_scenario::ScenarioError;
 
 /// The reason why a batch was refused or ended early.
@@ -15,6 +18,15 @@ pub enum Error {
         message: String,
         /// The remedy, unless the message contains it.
         help: Option<String>,
+    },
+    /// A file cannot be written.
+    #[cfg(feature = "tables")]
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file, or the folder in which it cannot be made.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
     },
 }
 
@@ -32,5 +44,10 @@ impl Error {
 
     pub(crate) fn plain(message: impl std::fmt::Display) -> Self {
         Self::Refused { message: message.to_string(), help: None }
+    }
+
+    #[cfg(feature = "tables")]
+    pub(crate) fn write(path: &Path, source: std::io::Error) -> Self {
+        Self::Write { path: path.to_owned(), source }
     }
 }

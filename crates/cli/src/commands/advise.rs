@@ -6,10 +6,11 @@ use fairlane_advise::{Advice, AdvisePlan, AdviseSettings, Link, ProofCase, Ranke
 use fairlane_console::Failure;
 use fairlane_console::layout::paragraph;
 use fairlane_outcome::Extent;
+use fairlane_runner::files;
 
 use crate::args::advise::AdviseArgs;
 use crate::commands::tune::{failure, misread};
-use crate::files::{self, Outputs};
+use crate::files::Outputs;
 use crate::{output, progress, shared};
 
 /// An advice that is ready to be made.
@@ -71,7 +72,7 @@ fn write(folder: &Path, advice: &Advice) -> Result<(), Failure> {
 
 #[cfg(feature = "html")]
 fn write_page(file: &Path, advice: &Advice) -> Result<(), Failure> {
-    files::write(file, fairlane_advise::page(advice, &crate::features::command()).to_html(), Extent::Whole)
+    Ok(files::write(file, fairlane_advise::page(advice, &crate::features::command()).to_html(), Extent::Whole)?)
 }
 
 #[cfg(not(feature = "html"))]

@@ -9,11 +9,12 @@ use fairlane_console::layout::{columns, paragraph};
 use fairlane_console::{Failure, costs};
 use fairlane_outcome::Extent;
 use fairlane_qdisc::Value;
+use fairlane_runner::files;
 use fairlane_runner::replay::configs;
 use fairlane_sim::Control;
 
 use crate::args::characterize::CharacterizeArgs;
-use crate::files::{self, Outputs};
+use crate::files::Outputs;
 use crate::{output, progress, shared};
 
 /// A report that is ready to be made.
@@ -98,7 +99,7 @@ fn write(folder: &Path, report: &Report, extent: Extent) -> Result<(), Failure> 
 
 #[cfg(feature = "html")]
 fn write_page(file: &Path, report: &Report, extent: Extent) -> Result<(), Failure> {
-    files::write(file, fairlane_characterize::page(report, &crate::features::command()).to_html(), extent)
+    Ok(files::write(file, fairlane_characterize::page(report, &crate::features::command()).to_html(), extent)?)
 }
 
 #[cfg(not(feature = "html"))]

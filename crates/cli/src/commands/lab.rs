@@ -21,7 +21,6 @@ use fairlane_sim::{Control, Observer};
 
 use crate::args::lab::{LabArgs, LabPlace};
 use crate::files::Outputs;
-use crate::observed::Files;
 use crate::page::HtmlPage;
 use crate::progress::{Seconds, VirtualSeconds};
 use crate::{output, progress, shared};
@@ -144,12 +143,12 @@ impl LabCommand {
         let scenarios: Vec<Scenario> = scenarios.into_iter().map(|(_, scenario)| scenario).collect();
         let runs = args.runs.max(SIMULATED);
         let simulated = args.against_sim.then(|| Batch::new(jobs(scenarios), runs, None)).transpose()?;
-        let files = Files { series, page: args.page.html.clone(), ..Files::default() };
-        let outputs = files.outputs().tables("--out", args.out.as_deref());
+        let outputs = Outputs::default().file("--html", args.page.html.as_deref()).series(series.as_ref());
+        let outputs = outputs.tables("--out", args.out.as_deref());
         outputs.check(&shared::inputs(args.file.as_deref(), &document))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let simulated = if page.is_some() { simulated.map(Batch::recorded) } else { simulated };
-        let (json, progress_lines, out, series) = (args.form.json, args.progress_lines, args.out.clone(), files.series);
+        let (json, progress_lines, out) = (args.form.json, args.progress_lines, args.out.clone());
         Ok(Self { labs, guests, simulated, runs: args.runs, json, progress_lines, out, page, series, outputs })
     }
 

@@ -2,10 +2,10 @@
 
 use clap::CommandFactory;
 use fairlane_console::Failure;
+use fairlane_runner::files;
 
 use crate::args::Cli;
 use crate::args::man::ManArgs;
-use crate::files;
 
 /// Writes a manual page for the program, for each verb and for `aqmrun` into a folder.
 pub(crate) fn execute(args: &ManArgs) -> Result<(), Failure> {

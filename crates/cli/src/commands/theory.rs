@@ -10,6 +10,8 @@ use fairlane_console::layout::{columns, paragraph};
 #[cfg(feature = "html")]
 use fairlane_outcome::Extent;
 use fairlane_qdisc::Duration;
+#[cfg(feature = "html")]
+use fairlane_runner::files;
 use fairlane_theory::{
     BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Question, Sfb, candidates_that_protect,
 };
@@ -22,7 +24,7 @@ use crate::args::theory::{
 #[cfg(not(feature = "html"))]
 use crate::features;
 #[cfg(feature = "html")]
-use crate::files::{self, Outputs};
+use crate::files::Outputs;
 use crate::output;
 
 /// Prints the answer of a model.
@@ -54,7 +56,7 @@ pub(crate) fn execute(args: &TheoryArgs) -> Result<(), Failure> {
 fn draw(question: &Question, file: &Path) -> Result<(), Failure> {
     Outputs::default().file("--svg", Some(file)).check(&[])?;
     let drawn = figure::figure(question).map_err(refused)?.to_svg();
-    files::write(file, drawn, Extent::Whole)
+    Ok(files::write(file, drawn, Extent::Whole)?)
 }
 
 #[cfg(not(feature = "html"))]

@@ -11,13 +11,13 @@ use fairlane_papers::{
     json, page, shown, tallies,
 };
 use fairlane_report::html::Provenance;
-use fairlane_runner::pool;
+use fairlane_runner::{files, pool};
 use rayon::ThreadPool;
 
 use super::failure;
 use crate::args::paper::PaperRunArgs;
 use crate::features::command;
-use crate::files::{self, Outputs};
+use crate::files::Outputs;
 use crate::{output, progress, shared};
 
 /// The most claims that are printed number by number.

@@ -1,16 +1,15 @@
-//! `--mahimahi`: the bottleneck as mm-link(1) logs it, and its link as mm-link takes it.
+//! The bottleneck as mm-link(1) logs it, and its link as mm-link takes it.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use fairlane_console::Failure;
 use fairlane_outcome::Extent;
 use fairlane_qdisc::{Duration, Rate, Time};
 use fairlane_scenario::{LinkSide, Scenario};
 use fairlane_sim::{Observer, PacketEvent, QueueEvent, link_name, queue_names};
 
-use crate::files;
+use crate::{Error, files};
 
 /// Bytes of an opportunity: mm-link's largest packet.
 const OPPORTUNITY: u64 = 1504;
@@ -19,9 +18,12 @@ const MILLISECOND: u64 = 1_000_000;
 /// The queue of a dumbbell; of other topologies the first queue is logged.
 const BOTTLENECK: &str = "bottleneck";
 
-/// Records the packets at one queue.
+/// Records the packets at the bottleneck, or without one at the first queue, as mahimahi's `mm-link` logs them, in whole milliseconds from the
+/// start of the run; and the moments of delivery of its link, 1504 bytes each, as `mm-link` takes them.
+///
+/// The run is kept in memory until its end.
 #[derive(Debug)]
-pub(crate) struct LinkLog {
+pub struct LinkLog {
     path: PathBuf,
     side: LinkSide,
     /// The simulator's number of the link.
@@ -37,25 +39,26 @@ pub(crate) struct LinkLog {
 }
 
 impl LinkLog {
-    /// Returns the files: the log and the trace.
-    pub(crate) fn files(path: &Path) -> [PathBuf; 2] {
+    /// Returns the files: the log and the trace, such as `x.log` and `x.trace`.
+    #[must_use]
+    pub fn files(path: &Path) -> [PathBuf; 2] {
         [path.to_owned(), path.with_extension("trace")]
     }
 
-    /// Begins the log of the bottleneck of `scenario`.
+    /// Begins the log of the bottleneck of `scenario`, which will be at `path`; it contains that path.
     ///
     /// # Errors
-    /// `path` does not end in .log.
-    pub(crate) fn new(path: &Path, scenario: &Scenario) -> Result<Self, Failure> {
+    /// `path` does not end in .log, or no queue carries data.
+    pub fn new(path: &Path, scenario: &Scenario) -> Result<Self, Error> {
         if path.extension().is_none_or(|ending| ending != "log") {
             let message = format!("--mahimahi {}: the trace is written beside a log", path.display());
-            return Err(Failure::new(message, "end its name in .log"));
+            return Err(Error::new(message, "end its name in .log"));
         }
         let names = queue_names(scenario);
         let name = names.iter().find(|name| *name == BOTTLENECK).or(names.first());
         let sides = scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
         let named = (0..).zip(sides).find(|(link, _)| Some(&link_name(scenario, *link)) == name);
-        let (link, side) = named.ok_or_else(|| Failure::plain("--mahimahi: no queue carries data"))?;
+        let (link, side) = named.ok_or_else(|| Error::plain("--mahimahi: no queue carries data"))?;
         let kind = side.queue.kind();
         let mut log = format!("# mahimahi mm-link ({}) > {}\n", scenario.name.replace('\n', " "), path.display());
         log += &format!("# command line: fairlane run\n# queue: {kind}\n# init timestamp: 0\n# base timestamp: 0\n");
@@ -71,13 +74,16 @@ impl LinkLog {
         })
     }
 
-    /// Writes both files.
-    pub(crate) fn finish(mut self, extent: Extent) -> Result<(), Failure> {
+    /// Writes both files to their [places](Extent::path). Each appears whole or not at all.
+    ///
+    /// # Errors
+    /// They cannot be written, or the link sends fewer than 1504 bytes in the run.
+    pub fn finish(mut self, extent: Extent) -> Result<(), Error> {
         let end = if extent == Extent::Whole { self.end } else { self.opportunities.0 };
         self.advance(end);
         if self.trace.is_empty() {
             let message = format!("--mahimahi: the link sends fewer than {OPPORTUNITY} bytes in the run");
-            return Err(Failure::new(message, "let the run last longer"));
+            return Err(Error::new(message, "let the run last longer"));
         }
         let [log, trace] = Self::files(&self.path);
         files::write(&log, &self.log, extent)?;

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
-use fairlane_console::Failure;
 use fairlane_outcome::{Extent, OutputFile};
 use fairlane_qdisc::Time;
 use fairlane_scenario::{FlowGroup, Hop, Scenario, Tcp, Traffic};
 use fairlane_sim::{Observer, PacketEvent, PacketKind, QueueEvent};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, PcapError, TsResolution};
+
+use crate::Error;
 
 /// The longest packet.
 const LONGEST: u32 = u16::MAX as u32;
@@ -30,9 +31,14 @@ const TIMESTAMPS: usize = 12;
 /// The largest shift of a window (RFC 7323, section 2.3).
 const MOST_SHIFT: u8 = 14;
 
-/// Writes each packet that leaves a queue of a link between nodes.
+/// Writes each packet that leaves a queue of a link between nodes, warm-up included, as a packet capture: pcap with nanosecond times from the
+/// start of the run.
+///
+/// It has headers only: IPv4 with a pair of addresses for each flow, and TCP or UDP. Each packet has its size on the wire (an acknowledgement
+/// more if its options need it), and a TTL of 64 less one for each link that it has entered. TCP has the window, timestamps, SACK blocks and
+/// ECN flags of the simulation, after a handshake, simulated or not.
 #[derive(Debug)]
-pub(crate) struct PacketCapture {
+pub struct PacketCapture {
     path: PathBuf,
     writer: PcapWriter<BufWriter<OutputFile>>,
     /// One for each flow.
@@ -116,16 +122,19 @@ fn stamp(at: Time) -> u32 {
 }
 
 impl PacketCapture {
-    /// Begins the file that will be at `path`.
-    pub(crate) fn create(path: &Path, scenario: &Scenario) -> Result<Self, Failure> {
-        let file = OutputFile::create(path).map_err(|error| Failure::write(path, &error))?.keeping_part();
+    /// Begins the file that will be at `path`. If it is dropped before the end, a [part](Extent::path) is kept.
+    ///
+    /// # Errors
+    /// A file cannot be made there.
+    pub fn create(path: &Path, scenario: &Scenario) -> Result<Self, Error> {
+        let file = OutputFile::create(path).map_err(|error| Error::write(path, error))?.keeping_part();
         let header = PcapHeader {
             snaplen: LONGEST,
             datalink: DataLink::RAW,
             ts_resolution: TsResolution::NanoSecond,
             ..PcapHeader::default()
         };
-        let writer = PcapWriter::with_header(BufWriter::new(file), header).map_err(|error| refused(path, &error))?;
+        let writer = PcapWriter::with_header(BufWriter::new(file), header).map_err(|error| refused(path, error))?;
         let mut flows = Vec::new();
         for group in &scenario.flows {
             flows.extend(std::iter::repeat_n(Flow::of(group), group.count as usize));
@@ -134,18 +143,22 @@ impl PacketCapture {
     }
 
     /// Returns true if a packet could not be written.
-    pub(crate) fn failed(&self) -> bool {
+    #[must_use]
+    pub fn failed(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// Ends the file; after an error it is a part.
-    pub(crate) fn finish(mut self, extent: Extent) -> Result<(), Failure> {
+    /// Ends the file and puts it into its [place](Extent::path); after an error it is a part.
+    ///
+    /// # Errors
+    /// The first packet that could not be written, or the end of the file.
+    pub fn finish(mut self, extent: Extent) -> Result<(), Error> {
         self.write_waiting(Time::MAX);
-        if let Some(error) = &self.failed {
+        if let Some(error) = self.failed.take() {
             return Err(refused(&self.path, error));
         }
         let file = self.writer.into_writer().into_inner().map_err(io::IntoInnerError::into_error);
-        file.and_then(|file| file.finish(extent)).map(drop).map_err(|error| Failure::write(&self.path, &error))
+        file.and_then(|file| file.finish(extent)).map(drop).map_err(|error| Error::write(&self.path, error))
     }
 
     /// Writes the waiting packets whose time is not after `now`.
@@ -196,10 +209,10 @@ impl PacketCapture {
     }
 }
 
-fn refused(path: &Path, error: &PcapError) -> Failure {
+fn refused(path: &Path, error: PcapError) -> Error {
     match error {
-        PcapError::IoError(error) => Failure::write(path, error),
-        other => Failure::plain(format!("cannot write {}: {other}", path.display())),
+        PcapError::IoError(error) => Error::write(path, error),
+        other => Error::plain(format!("cannot write {}: {other}", path.display())),
     }
 }
 

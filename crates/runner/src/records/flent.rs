@@ -1,10 +1,9 @@
-//! `--flent`: a run as a data file of flent (flent(1), "data format"), which flent plots.
+//! A run as a data file of flent (flent(1), "data format"), which flent plots.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fairlane_console::Failure;
 use fairlane_outcome::{Extent, stats};
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Access, FlowGroup, Hop, Scenario, Traffic};
@@ -13,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
 
-use crate::files;
+use crate::{Error, files};
 
 /// The version of the format.
 const VERSION: u32 = 4;
@@ -26,9 +25,12 @@ const PINGS: &str = "Ping (ms) ICMP";
 /// The start of the run: the simulator has no date.
 const START: &str = "1970-01-01T00:00:00.000000Z";
 
-/// Records the flows of a run.
+/// Records the flows of a run as a data file of flent, version 4 of its format: goodput, window and round trip of each TCP flow, and the
+/// round trips of a UDP group called "ping". The file is compressed by gzip.
+///
+/// The run is kept in memory until its end.
 #[derive(Debug)]
-pub(crate) struct FlentFile {
+pub struct FlentFile {
     path: PathBuf,
     interval: Duration,
     intervals: Intervals,
@@ -87,8 +89,9 @@ fn way_back(group: &FlowGroup, scenario: &Scenario) -> Duration {
 }
 
 impl FlentFile {
-    /// Begins to record a run of `scenario`, every 200 ms without an `interval`.
-    pub(crate) fn new(path: &Path, interval: Option<Duration>, scenario: &Scenario) -> Self {
+    /// Begins to record a run of `scenario`, every 200 ms without an `interval`; the file will be at `path`, whose name it contains.
+    #[must_use]
+    pub fn new(path: &Path, interval: Option<Duration>, scenario: &Scenario) -> Self {
         let series = |group| FlowSeries { kind: FlowKind::of(group, scenario), rates: Vec::new(), raw: Vec::new() };
         Self {
             path: path.to_owned(),
@@ -105,12 +108,15 @@ impl FlentFile {
         }
     }
 
-    /// Writes the file.
-    pub(crate) fn finish(self, extent: Extent) -> Result<(), Failure> {
+    /// Writes the file to its [place](Extent::path). It appears whole or not at all.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn finish(self, extent: Extent) -> Result<(), Error> {
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        let text = serde_json::to_vec_pretty(&self.data()).map_err(Failure::plain)?;
-        packed.write_all(&text).map_err(Failure::plain)?;
-        files::write(&self.path, packed.finish().map_err(Failure::plain)?, extent)
+        let text = serde_json::to_vec_pretty(&self.data()).map_err(Error::plain)?;
+        packed.write_all(&text).map_err(Error::plain)?;
+        files::write(&self.path, packed.finish().map_err(Error::plain)?, extent)
     }
 
     /// Ends the interval at `at`, at the first of its flows.
