@@ -3,7 +3,7 @@
 use fairlane_outcome::{Extent, Outcome, Timeline};
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Scenario;
-use fairlane_sim::{Control, FlowSample, Observer, PacketEvent, QueueSample, run};
+use fairlane_sim::{Control, Decision, FlowSample, Observer, PacketEvent, QueueSample, run};
 
 use crate::machine::CostMeter;
 use crate::{Error, FlentFile, LinkLog, PacketCapture, Recorder, Series, Trace};
@@ -140,5 +140,9 @@ impl Observer for RecordsObserver<'_> {
     fn queue(&mut self, at: Time, sample: &QueueSample) {
         self.records.each().queue(at, sample);
         self.stop_if_failed();
+    }
+
+    fn decided(&mut self, link: u32, decision: &Decision) {
+        self.records.each().decided(link, decision);
     }
 }
