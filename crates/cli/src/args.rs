@@ -57,16 +57,6 @@ use self::explain::ExplainArgs;
 use self::lab::LabArgs;
 #[cfg(feature = "manual")]
 use self::man::ManArgs;
-#[cfg(not(all(
-    feature = "bpf",
-    feature = "html",
-    feature = "lab",
-    feature = "manual",
-    feature = "papers",
-    feature = "router",
-    feature = "top"
-)))]
-use self::missing::MissingVerb;
 #[cfg(feature = "papers")]
 use self::paper::PaperArgs;
 #[cfg(feature = "html")]
@@ -112,37 +102,37 @@ pub(crate) enum Verb {
     /// Draw a figure of saved outcomes (in builds with the feature html)
     #[cfg(not(feature = "html"))]
     #[command(disable_help_flag = true)]
-    Plot(MissingVerb),
+    Plot(missing::MissingVerb),
     #[cfg(feature = "lab")]
     Lab(LabArgs),
     /// Run a scenario on real Linux TCP (in builds with the feature lab)
     #[cfg(not(feature = "lab"))]
     #[command(disable_help_flag = true)]
-    Lab(MissingVerb),
+    Lab(missing::MissingVerb),
     #[cfg(feature = "papers")]
     Paper(PaperArgs),
     /// Run the claims of the papers, and judge them (in builds with the feature papers)
     #[cfg(not(feature = "papers"))]
     #[command(disable_help_flag = true)]
-    Paper(MissingVerb),
+    Paper(missing::MissingVerb),
     #[cfg(feature = "router")]
     Router(RouterArgs),
     /// Put a discipline on a real link (in builds with the feature router)
     #[cfg(not(feature = "router"))]
     #[command(disable_help_flag = true)]
-    Router(MissingVerb),
+    Router(missing::MissingVerb),
     #[cfg(feature = "bpf")]
     Bpf(BpfArgs),
     /// Put CHOKe into the kernel as a BPF queue discipline (in builds with the feature bpf)
     #[cfg(not(feature = "bpf"))]
     #[command(disable_help_flag = true)]
-    Bpf(MissingVerb),
+    Bpf(missing::MissingVerb),
     #[cfg(feature = "top")]
     Top(TopArgs),
     /// Watch a running router (in builds with the feature top)
     #[cfg(not(feature = "top"))]
     #[command(disable_help_flag = true)]
-    Top(MissingVerb),
+    Top(missing::MissingVerb),
     Theory(TheoryArgs),
     Explain(ExplainArgs),
     Qdiscs(QdiscsArgs),
@@ -151,13 +141,13 @@ pub(crate) enum Verb {
     /// Print a completion script for a shell (in builds with the feature manual)
     #[cfg(not(feature = "manual"))]
     #[command(disable_help_flag = true)]
-    Completions(MissingVerb),
+    Completions(missing::MissingVerb),
     #[cfg(feature = "manual")]
     Man(ManArgs),
     /// Write the manual pages into a folder (in builds with the feature manual)
     #[cfg(not(feature = "manual"))]
     #[command(disable_help_flag = true)]
-    Man(MissingVerb),
+    Man(missing::MissingVerb),
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Errors of a batch, with their remedies.
 
+use std::io;
 #[cfg(feature = "tables")]
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::path::PathBuf;
 
 use fairlane_scenario::ScenarioError;
 
@@ -20,13 +22,12 @@ pub enum Error {
         help: Option<String>,
     },
     /// A file cannot be written.
-    #[cfg(feature = "tables")]
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file, or the folder in which it cannot be made.
         path: PathBuf,
         /// The system's error.
-        source: std::io::Error,
+        source: io::Error,
     },
 }
 
@@ -47,7 +48,7 @@ impl Error {
     }
 
     #[cfg(feature = "tables")]
-    pub(crate) fn write(path: &Path, source: std::io::Error) -> Self {
+    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
         Self::Write { path: path.to_owned(), source }
     }
 }

@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use fairlane_outcome::Extent;
 use fairlane_runner::files::{check_distinct, check_file};
-use fairlane_runner::{Batch, Error, FlentFile, Job, LinkLog, PacketCapture, Recorder, Records};
+use fairlane_runner::{Batch, Error, Job, LinkLog, PacketCapture, Recorder, Records};
 use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::Control;
 
@@ -56,6 +55,11 @@ fn a_recorded_run_has_the_outcome_and_the_timeline_of_any_other() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_ends_the_run_and_leaves_parts() {
+    use std::path::Path;
+
+    use fairlane_outcome::Extent;
+    use fairlane_runner::FlentFile;
+
     let scenario = scenario();
     let folder = tempfile::tempdir().unwrap();
     let flent = folder.path().join("x.flent.gz");
