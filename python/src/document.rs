@@ -1,5 +1,7 @@
 //! Scenario files.
 
+use std::path::PathBuf;
+
 use fairlane_scenario::{Document as Inner, Point, Scenario, ScenarioError, Vary};
 use fairlane_sim::Control;
 use pyo3::prelude::*;
@@ -52,13 +54,20 @@ impl Disciplines {
 pub(crate) struct Document {
     pub(crate) inner: Inner,
     pub(crate) name: String,
+    /// The file from which it was read, if there is one.
+    file: Option<PathBuf>,
 }
 
 impl Document {
     /// Checks it.
     fn new(py: Python<'_>, name: &str, read: Result<Inner, ScenarioError>) -> PyResult<Self> {
         let inner = read.and_then(|inner| inner.scenario().map(|_| inner)).map_err(|e| errors::scenario(py, &e))?;
-        Ok(Self { inner, name: name.to_owned() })
+        Ok(Self { inner, name: name.to_owned(), file: None })
+    }
+
+    /// Returns the files that are read: its own, and those that it names.
+    pub(crate) fn inputs(&self) -> Vec<PathBuf> {
+        self.file.clone().into_iter().chain(self.inner.files()).collect()
     }
 }
 
@@ -67,7 +76,7 @@ impl Document {
     #[staticmethod]
     fn load(py: Python<'_>, path: &str) -> PyResult<Self> {
         let read = py.detach(|| Inner::load(path));
-        Self::new(py, path, read)
+        Ok(Self { file: Some(path.into()), ..Self::new(py, path, read)? })
     }
 
     #[staticmethod]
@@ -137,7 +146,7 @@ impl Document {
             let put = inner.put(&key, &value, &statement);
             put.map_err(|error| errors::scenario(py, &error))?;
         }
-        Self::new(py, &self.name, Ok(inner))
+        Ok(Self { file: self.file.clone(), ..Self::new(py, &self.name, Ok(inner))? })
     }
 
     /// Returns plain numbers as text in the unit of their key; `None` for a key without a unit.
@@ -181,7 +190,7 @@ impl Document {
             .put(&self.inner, &settings)
             .map_err(|error| errors::scenario(py, &error))?;
         let set = others.iter().try_for_each(|(key, value)| inner.set(key, value));
-        Self::new(py, &self.name, set.map(|()| inner))
+        Ok(Self { file: self.file.clone(), ..Self::new(py, &self.name, set.map(|()| inner))? })
     }
 
     /// The keys of the queues that a comparison changes.

@@ -2,6 +2,8 @@
 
 use std::any::Any;
 use std::fmt::Display;
+use std::io;
+use std::path::Path;
 
 use fairlane_runner::Error;
 use fairlane_scenario::ScenarioError;
@@ -11,7 +13,8 @@ use pyo3::prelude::*;
 const MODULE: &str = "fairlane.errors";
 
 /// Options of the command line in messages, with the words for them here.
-const OPTIONS: [(&str, &str); 6] = [
+const OPTIONS: [(&str, &str); 7] = [
+    ("--mahimahi", "mahimahi"),
     ("--queue ", ""),
     ("give all its values in one --vary", "give all its values in one list"),
     ("leave --jobs out for", "leave `jobs` out for"),
@@ -73,7 +76,13 @@ pub(crate) fn batch(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::Scenario(error) => scenario(py, error),
         Error::Refused { .. } => refused(py, error),
+        Error::Write { path, source } => unwritable(path, source),
     }
+}
+
+/// Creates the `OSError` of a file that cannot be written, of the class that Python has for it.
+pub(crate) fn unwritable(path: &Path, error: &io::Error) -> PyErr {
+    io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display())).into()
 }
 
 /// Converts a panic, which is a bug in Fairlane.

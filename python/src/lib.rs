@@ -14,6 +14,7 @@ mod more;
 mod outcome;
 mod quantity;
 mod queue;
+mod record_files;
 mod run;
 mod run_custom;
 mod simulation;

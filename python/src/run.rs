@@ -2,12 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use fairlane_outcome::Outcome as Measured;
 use fairlane_qdisc::Kind;
-use fairlane_runner::machine::{CostMeter, thread_cpu_s};
+use fairlane_runner::machine::thread_cpu_s;
 use fairlane_runner::memory::Needs;
 use fairlane_runner::sweep::typed;
-use fairlane_runner::{Batch, BatchResult, Job, Series, Trace, check, compare as choose};
+use fairlane_runner::{Batch, BatchResult, Job, RecordedRun, Series, Trace, check, compare as choose};
 use fairlane_scenario::{Duration, Scenario, ScenarioError};
 use fairlane_sim::{Control, Fingerprint, run as simulate};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
@@ -17,6 +16,7 @@ use crate::disciplines::{Given, config};
 use crate::document::{Disciplines, Document, GivenDiscipline, Settings};
 use crate::errors;
 use crate::outcome::Outcome;
+use crate::record_files::RecordFiles;
 use crate::watched::watched;
 
 /// Outcomes in order, and whether some of them are missing or partial because of Ctrl-C.
@@ -89,13 +89,14 @@ pub(crate) fn sweep(
     })
 }
 
-/// Runs a scenario once, and records series at an interval and a trace if requested.
+/// Runs a scenario once, and records series at an interval, a trace and files if requested.
 #[pyfunction]
 pub(crate) fn watch(
     py: Python<'_>,
     document: &Bound<'_, Document>,
     series: Option<&str>,
     trace: bool,
+    files: RecordFiles,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcomes> {
     let scenario = scenario(py, document)?;
@@ -103,29 +104,21 @@ pub(crate) fn watch(
     let needs = Needs::of([&scenario], 1, None);
     let needs = series.map_or(needs, |every| needs.with_series(&scenario, every));
     needs.check().and_then(|()| check(&scenario, "")).map_err(|error| errors::batch(py, &error))?;
-    let series = series.map(|every| Series::in_memory(every, &scenario));
-    let trace = trace.then(|| Trace::in_memory(&scenario));
+    let records = files.begin(py, document.get(), &scenario, series)?;
+    let mut tables =
+        (series.map(|every| Series::in_memory(every, &scenario)), trace.then(|| Trace::in_memory(&scenario)));
     let control = Control::default();
-    let mut seen = (series, trace);
     let (run, (series, trace)) = watched(py, &control, progress.as_ref(), 1, || {
-        let meter = CostMeter::start();
-        let run = simulate(&scenario, 0, &control, &mut seen).map(|mut run| {
-            meter.measure(&mut run.cost);
-            run
-        });
+        let run = records.run(&scenario, &mut tables, &control);
         control.finish_one();
-        (run, seen)
+        (run, tables)
     })?;
-    let run = run.map_err(|error| errors::refused(py, error))?;
-    let interrupted = run.partial;
-    let measured = !run.partial || run.to_s > run.from_s;
-    let Some(inner) = measured.then(|| Measured::from_runs([run])).flatten() else {
-        return Ok((Vec::new(), interrupted));
-    };
+    let RecordedRun { outcome, timeline, interrupted } = run.map_err(|error| errors::batch(py, &error))?;
+    let Some(inner) = outcome else { return Ok((Vec::new(), interrupted)) };
     let mistake = |error: fairlane_outcome::tables::TableError| PyRuntimeError::new_err(error.to_string());
     let series = series.map(Series::into_batches).transpose().map_err(mistake)?;
     let trace = trace.map(Trace::into_batches).transpose().map_err(mistake)?;
-    Ok((vec![Outcome { inner, timeline: None, series, trace }], interrupted))
+    Ok((vec![Outcome { inner, timeline, series, trace }], interrupted))
 }
 
 /// Returns the fingerprint of a scenario's first run, strict and loose.

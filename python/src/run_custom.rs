@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fairlane_capture::FlowsBy;
-use fairlane_outcome::Outcome as Measured;
+use fairlane_outcome::{Extent, Outcome as Measured};
 use fairlane_qdisc::{BoxQdisc, Host, Packet, Rate, Seed, Time};
 use fairlane_runner::machine::CostMeter;
 use fairlane_runner::memory::Needs;
 use fairlane_runner::replay::{self as captures, Captured, Departures};
-use fairlane_runner::{Recorder, Series, Trace, check, compare};
+use fairlane_runner::{Series, Trace, check, compare};
 use fairlane_scenario::Scenario;
 use fairlane_sim::{Observer, PacketEvent, Replay, run_with};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
@@ -21,6 +21,7 @@ use crate::custom::{CustomDiscipline, RunState};
 use crate::document::Document;
 use crate::errors;
 use crate::outcome::Outcome;
+use crate::record_files::RecordFiles;
 use crate::run::{interval, scenario};
 
 /// Number of packet events between two readings of the clock, some milliseconds at most.
@@ -40,8 +41,8 @@ fn wall_clock() -> Instant {
 #[pyo3(from_item_all)]
 pub(crate) struct CustomOptions {
     runs: u32,
-    /// Record the first run over time, for a page.
-    recorded: bool,
+    /// The files in which the first run is recorded, besides over time for a page.
+    files: Option<RecordFiles>,
     /// Keep a series of the first run at this interval.
     series: Option<String>,
     /// Keep a trace of the first run.
@@ -63,7 +64,7 @@ pub(crate) fn run_custom(
     options: CustomOptions,
 ) -> PyResult<(Vec<Outcome>, bool)> {
     let scenario = scenario(py, document)?;
-    let CustomOptions { runs, recorded, series, trace, queue, progress } = options;
+    let CustomOptions { runs, files, series, trace, queue, progress } = options;
     let series = series.map(|every| interval(py, &every)).transpose()?;
     let needs = Needs::of([&scenario], runs, Some(1));
     let needs = series.map_or(needs, |every| needs.with_series(&scenario, every));
@@ -73,7 +74,7 @@ pub(crate) fn run_custom(
         None => compare::links(&scenario).map_err(|error| errors::batch(py, &error))?,
     };
     let meter = CostMeter::start();
-    let mut recorder = recorded.then(|| Recorder::new(&scenario));
+    let mut records = files.map(|files| files.begin(py, document.get(), &scenario, series)).transpose()?;
     let mut series = series.map(|every| Series::in_memory(every, &scenario));
     let mut trace = trace.then(|| Trace::in_memory(&scenario));
     let mut done = Vec::new();
@@ -87,7 +88,8 @@ pub(crate) fn run_custom(
         };
         let first = number == 0;
         let kept = (series.as_mut().filter(|_| first), trace.as_mut().filter(|_| first));
-        let mut observers = ((recorder.as_mut().filter(|_| first), kept), SignalObserver::new(heard, &shared));
+        let records = records.as_mut().filter(|_| first).map(|records| records.observer(&shared.control));
+        let mut observers = ((kept, records), SignalObserver::new(heard, &shared));
         let run = run_with(&scenario, number, &shared.control, &mut observers, own);
         match shared.failure() {
             // It interrupted the discipline, whose state may be inconsistent.
@@ -105,13 +107,15 @@ pub(crate) fn run_custom(
         }
         progress.as_ref().map(|progress| progress.call1(py, (number + 1, runs))).transpose()?;
     }
+    let ended = records.map(|records| records.finish(Extent::of(interrupted))).transpose();
+    let timeline = ended.map_err(|error| errors::batch(py, &error))?.flatten();
     let Some(mut inner) = Measured::from_runs(done) else { return Ok((Vec::new(), interrupted)) };
     inner.partial |= interrupted;
     meter.measure(&mut inner.cost);
     let mistake = |error: fairlane_outcome::tables::TableError| PyRuntimeError::new_err(error.to_string());
     let series = series.map(Series::into_batches).transpose().map_err(mistake)?;
     let trace = trace.map(Trace::into_batches).transpose().map_err(mistake)?;
-    Ok((vec![Outcome { inner, timeline: recorder.map(Recorder::finish), series, trace }], interrupted))
+    Ok((vec![Outcome { inner, timeline, series, trace }], interrupted))
 }
 
 /// Returns the name of the link whose queue has the key, such as `bottleneck.queue` or `links.r1-r2.reverse.queue`.

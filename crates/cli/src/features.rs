@@ -1,6 +1,5 @@
 //! Parts of the program that only some builds have.
 
-use clap::Args;
 use fairlane_console::Failure;
 
 /// The features of this build, in the order of Cargo.toml.
@@ -15,26 +14,6 @@ const HERE: [(&str, bool); 9] = [
     ("router", cfg!(feature = "router")),
     ("top", cfg!(feature = "top")),
 ];
-
-/// The arguments of a verb that this build does not have.
-#[derive(Debug, Args)]
-#[cfg_attr(
-    all(
-        feature = "bpf",
-        feature = "html",
-        feature = "lab",
-        feature = "manual",
-        feature = "papers",
-        feature = "router",
-        feature = "top"
-    ),
-    allow(dead_code, reason = "this build has every verb")
-)]
-pub(crate) struct MissingVerb {
-    /// Any arguments: the verb is not in this build
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    arguments: Vec<String>,
-}
 
 /// Makes the error of a `part` that needs a `feature` which this build does not have, with the command that has it.
 #[cfg_attr(

@@ -5,7 +5,7 @@ use fairlane_outcome::{Extent, Outcome};
 #[cfg(feature = "html")]
 use fairlane_report::{Figure, Measure, compare_figure, sweep_figure};
 
-use crate::args::FigureFiles;
+use crate::args::shared::FigureFiles;
 use crate::features;
 use crate::files::Outputs;
 
@@ -45,7 +45,7 @@ impl FigureFiles {
     /// Writes the figure into the requested files.
     #[cfg(feature = "html")]
     pub(crate) fn write(&self, figure: &Figure, extent: Extent) -> Result<(), Failure> {
-        use crate::files;
+        use fairlane_runner::files;
 
         if let Some(file) = &self.svg {
             files::write(file, figure.to_svg(), extent)?;

@@ -14,11 +14,11 @@ mod written {
     use fairlane_outcome::{Extent, Outcome, Timeline};
     use fairlane_report::PaperNumbers;
     use fairlane_report::html::{Origin, Page, compare_page, run_page, sweep_page};
+    use fairlane_runner::files;
     use fairlane_scenario::Document;
 
-    use crate::args::{Overrides, PageFile};
+    use crate::args::shared::{Overrides, PageFile};
     use crate::features::command;
-    use crate::files;
 
     /// A requested page.
     #[derive(Debug)]
@@ -29,7 +29,7 @@ mod written {
     }
 
     impl HtmlPage {
-        /// Returns the page, if one is requested; [`Outputs`](files::Outputs) checks its file.
+        /// Returns the page, if one is requested; [`Outputs`](crate::files::Outputs) checks its file.
         pub(crate) fn new(
             asked: &PageFile,
             document: &Document,
@@ -78,7 +78,7 @@ mod written {
         }
 
         fn write(&self, extent: Extent, page: &Page) -> Result<(), Failure> {
-            files::write(&self.file, page.to_html(), extent)
+            Ok(files::write(&self.file, page.to_html(), extent)?)
         }
     }
 }
@@ -90,7 +90,7 @@ mod absent {
     use fairlane_report::PaperNumbers;
     use fairlane_scenario::Document;
 
-    use crate::args::{Overrides, PageFile};
+    use crate::args::shared::{Overrides, PageFile};
     use crate::features;
 
     /// A page that this build cannot make.

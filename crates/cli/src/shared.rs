@@ -10,7 +10,7 @@ use fairlane_qdisc::Kind;
 use fairlane_runner::compare::once;
 use fairlane_scenario::{Document, ScenarioError, bundled};
 
-use crate::args::{Disciplines, Overrides};
+use crate::args::shared::{Disciplines, Overrides};
 use crate::files::Outputs;
 use crate::{features, output};
 

@@ -151,6 +151,7 @@ impl From<fairlane_runner::Error> for Failure {
         match error {
             Error::Scenario(error) => error.into(),
             Error::Refused { message, help } => Self::Refused(Box::new(Refusal { message, help, location: None })),
+            Error::Write { path, source } => Self::write(&path, &source),
         }
     }
 }

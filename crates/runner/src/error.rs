@@ -1,5 +1,10 @@
 //! Errors of a batch, with their remedies.
 
+use std::io;
+#[cfg(feature = "tables")]
+use std::path::Path;
+use std::path::PathBuf;
+
 use fairlane_scenario::ScenarioError;
 
 /// The reason why a batch was refused or ended early.
@@ -15,6 +20,14 @@ pub enum Error {
         message: String,
         /// The remedy, unless the message contains it.
         help: Option<String>,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file, or the folder in which it cannot be made.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
     },
 }
 
@@ -32,5 +45,10 @@ impl Error {
 
     pub(crate) fn plain(message: impl std::fmt::Display) -> Self {
         Self::Refused { message: message.to_string(), help: None }
+    }
+
+    #[cfg(feature = "tables")]
+    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
+        Self::Write { path: path.to_owned(), source }
     }
 }

@@ -1,10 +1,11 @@
 //! Runs many scenarios on all cores: comparisons, sweeps, replays, and observers that record a run.
 //!
 //! The command line and the Python package share this crate, so that both give the same outcomes: a [`Batch`] of [`Job`]s, the
-//! disciplines of a comparison, the points of a sweep, and the observers that write series and traces and record timelines. It reads
-//! the machine's clocks and memory, which the simulator never does.
+//! disciplines of a comparison, the points of a sweep, and the observers that record a run. It reads the machine's clocks and memory, which
+//! the simulator never does.
 //!
-//! The feature `tables` adds series and traces as CSV, the feature `parquet` as Arrow record batches and Parquet too.
+//! The feature `tables` adds series and traces as CSV, and checks of the files that are written; the feature `parquet` series and traces as
+//! Arrow record batches and Parquet too; the feature `recordings` packet captures, data files of flent and logs of mahimahi.
 //!
 //! ```
 //! use std::num::NonZeroU32;
@@ -27,23 +28,21 @@ mod batch;
 mod captured;
 pub mod compare;
 mod error;
+#[cfg(feature = "tables")]
+pub mod files;
 pub mod machine;
 pub mod memory;
-mod record;
+mod records;
 pub mod replay;
-#[cfg(feature = "tables")]
-mod series;
 pub mod sweep;
-#[cfg(feature = "tables")]
-mod trace;
 
 pub use batch::{Batch, BatchResult, Job, MOST_THREADS, check, pool, so_far};
 pub use error::Error;
-pub use record::Recorder;
+pub use records::Recorder;
+#[cfg(feature = "recordings")]
+pub use records::{FlentFile, LinkLog, PacketCapture, RecordedRun, Records, RecordsObserver};
 #[cfg(feature = "tables")]
-pub use series::Series;
-#[cfg(feature = "tables")]
-pub use trace::Trace;
+pub use records::{Series, Trace};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

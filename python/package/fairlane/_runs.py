@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from fairlane import _core
 from fairlane._labels import parameters
 from fairlane._progress import shown
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from fairlane._sweep import Point
     from fairlane.scenario import OwnDiscipline, SomeDiscipline
 
-__all__ = ["How", "all_of", "compared", "factory", "labelled", "only", "run", "swept", "watched", "with_queue"]
+__all__ = ["How", "Watch", "all_of", "compared", "factory", "labelled", "only", "run", "swept", "watched", "with_queue"]
 
 
 class How:
@@ -42,6 +44,46 @@ class How:
     def options(self, *, recorded: bool, tell: object) -> dict[str, object]:
         """The options as the compiled part takes them."""
         return {"runs": self.runs, "threads": self.jobs, "recorded": recorded, "progress": tell}
+
+
+class Watch:
+    """What is recorded of a single run, beside its outcome and its course over time; by default nothing."""
+
+    __slots__ = ("files", "series", "trace")
+
+    def __init__(
+        self,
+        series: str | None = None,
+        *,
+        trace: bool = False,
+        pcap: str | os.PathLike[str] | None = None,
+        flent: str | os.PathLike[str] | None = None,
+        mahimahi: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Takes the parameters of :meth:`fairlane.Scenario.run`.
+
+        Raises:
+            TypeError: A path is of another type.
+        """
+        self.series = series
+        self.trace = trace
+        files = {"pcap": pcap, "flent": flent, "mahimahi": mahimahi}
+        self.files = {name: None if path is None else _path(name, path) for name, path in files.items()}
+
+    def __bool__(self) -> bool:
+        return self.trace or any(asked is not None for asked in (self.series, *self.files.values()))
+
+
+def _path(name: str, path: str | os.PathLike[str]) -> str:
+    """The path as text.
+
+    Raises:
+        TypeError: It is none.
+    """
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise TypeError(f"{name}: expected the path of a file, not a {type(path).__name__}") from None
 
 
 def run(document: _core.Document, how: How) -> tuple[list[_core.Outcome], bool]:
@@ -83,7 +125,7 @@ def swept(document: _core.Document, plan: Plan, how: How, at: str | None) -> Out
         elif not interrupted:
             key, queue = own[number]
             here = document.at(plan.plain(point), plan.disciplines)
-            made, interrupted = _own(here, queue, how, at=key, recorded=False)
+            made, interrupted = _own(here, queue, how, None, at=key)
             ordered += [outcome.named(None, point) for outcome in made]
     if interrupted:
         # A partial outcome is left out, since it would look like a complete one.
@@ -138,21 +180,21 @@ def compared(document: _core.Document, queues: list[SomeDiscipline], how: How) -
         if isinstance(queue, (str, QueueConfig)):
             ordered += [next(rest)]
         elif not interrupted:
-            made, interrupted = _own(document, _callable(queue), how)
+            made, interrupted = _own(document, _callable(queue), how, Watch())
             ordered += made
     return ordered, interrupted
 
 
 def watched(
-    document: _core.Document, queue: SomeDiscipline | None, series: str | None, *, trace: bool, progress: Progress
+    document: _core.Document, queue: SomeDiscipline | None, watch: Watch, progress: Progress
 ) -> tuple[list[_core.Outcome], bool]:
-    """One run with a series and a trace, as far as they were asked for."""
+    """One run with its records."""
     if queue is not None and not isinstance(instance(queue), (str, QueueConfig)):
-        return _own(document, _callable(queue), How(1, None, progress), recorded=False, series=series, trace=trace)
+        return _own(document, _callable(queue), How(1, None, progress), watch)
     if isinstance(queue, (str, QueueConfig)):
         document = with_queue(document, queue)
     with shown(progress, 1) as tell:
-        return _core.watch(document, series, trace, tell)
+        return _core.watch(document, watch.series, watch.trace, watch.files, tell)
 
 
 def _callable(queue: object) -> OwnDiscipline:
@@ -167,21 +209,20 @@ def _callable(queue: object) -> OwnDiscipline:
     return queue
 
 
-def _own(  # noqa: PLR0913 - the options of a run
-    document: _core.Document,
-    queue: OwnDiscipline,
-    how: How,
-    *,
-    recorded: bool = True,
-    at: str | None = None,
-    series: str | None = None,
-    trace: bool = False,
+def _own(
+    document: _core.Document, queue: OwnDiscipline, how: How, watch: Watch | None, *, at: str | None = None
 ) -> tuple[list[_core.Outcome], bool]:
-    """The outcome with a discipline written in Python, at the queue with the key ``at`` or at all that are compared."""
+    """The outcome with a discipline written in Python, at the queue with the key ``at`` or at all that are compared.
+
+    ``watch`` has the records of the first run; without it, its course over time is not recorded either.
+    """
     from fairlane._signals import CtrlC
 
     with shown(how.progress, how.runs) as tell, CtrlC() as heard:
-        options = {"runs": how.runs, "recorded": recorded, "series": series, "trace": trace, "queue": at}
+        records: dict[str, object] = {"files": None, "series": None, "trace": False}
+        if watch is not None:
+            records = {"files": watch.files, "series": watch.series, "trace": watch.trace}
+        options = {"runs": how.runs, "queue": at, **records}
         return _core.run_custom(document, factory(queue), heard, {**options, "progress": tell})
 
 

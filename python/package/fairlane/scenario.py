@@ -285,10 +285,16 @@ class Scenario:
         queue: SomeDiscipline | None = None,
         series: str | float | None = None,
         trace: bool = False,
+        pcap: str | os.PathLike[str] | None = None,
+        flent: str | os.PathLike[str] | None = None,
+        mahimahi: str | os.PathLike[str] | None = None,
         jobs: int | None = None,
         progress: Progress = None,
     ) -> Outcome:
         """Runs the scenario.
+
+        A file of the run appears whole or not at all: what is there stays until the end. After Ctrl-C or an error, the
+        part until then may be beside it, as ``x.partial.pcap`` for ``x.pcap``.
 
         Args:
             seed: The seed of all randomness; the scenario's own by default.
@@ -297,6 +303,13 @@ class Scenario:
             series: Record counts of flows and queues in each interval of this length, such as ``100ms``, of a single
                 run; a plain number is in seconds.
             trace: Record every event of every packet at every queue, of a single run.
+            pcap: Write the packets of a single run that leave the queues between nodes to this file, as a packet
+                capture: the one of ``fairlane run --pcap``.
+            flent: Write a single run to this file (``.flent.gz``), which flent plots, every 200 ms or in the interval
+                of ``series``: the file of ``fairlane run --flent``.
+            mahimahi: Write the bottleneck of a single run to this file (``.log``) as mahimahi's ``mm-link`` logs it,
+                and the moments of delivery of its link beside it (``.trace``): the files of
+                ``fairlane run --mahimahi``.
             jobs: How many cores to use; all of them when it is not given.
             progress: True to show a bar, or a function that is called with the number of finished runs and the total.
 
@@ -305,15 +318,21 @@ class Scenario:
 
         Raises:
             ScenarioError: It cannot be run.
-            ValueError: A series or a trace is asked for of several runs, or of a discipline written in Python.
+            OSError: A file cannot be written; the text has its path.
+            ValueError: A record of a single run is asked for of several runs; a file would overwrite the scenario's or
+                one that the scenario reads; two files are the same; the name of mahimahi's log does not end in
+                ``.log``.
             Interrupted: Ctrl-C; it has the outcomes so far.
         """
         document = self._seeded(seed)
-        if series is not None or trace:
+        every = None if series is None else with_unit("series", series, "time")
+        watch = _runs.Watch(every, trace=trace, pcap=pcap, flent=flent, mahimahi=mahimahi)
+        if watch:
             if runs != 1:
-                raise ValueError("series and trace follow one run, and runs asks for several: leave it out")
-            every = None if series is None else with_unit("series", series, "time")
-            return _runs.only(document, _runs.watched(document, queue, every, trace=trace, progress=progress))
+                raise ValueError(
+                    "series, trace, pcap, flent and mahimahi follow one run, and runs asks for several: leave it out"
+                )
+            return _runs.only(document, _runs.watched(document, queue, watch, progress))
         how = _runs.How(runs, jobs, progress)
         done = _runs.run(document, how) if queue is None else _runs.compared(document, [queue], how)
         return _runs.only(document, done)

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use fairlane_console::values::{Setting, kind, rate, setting};
 use fairlane_qdisc::{Kind, Rate};
 
-use super::Form;
+use super::shared::Form;
 
 /// Put CHOKe into the kernel as a BPF queue discipline (Linux 6.16 or later, root)
 ///

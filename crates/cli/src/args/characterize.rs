@@ -8,7 +8,7 @@ use fairlane_characterize::Buffer;
 use fairlane_console::values::{Setting, rate, setting, time};
 use fairlane_qdisc::{Duration, Rate};
 
-use super::{Disciplines, Form, PageFile, Threads, disciplines, runs, seed};
+use super::shared::{Disciplines, Form, PageFile, Threads, disciplines, runs, seed};
 
 /// Characterize disciplines by the guidelines of RFC 7928, with DropTail beside them
 ///

@@ -1,10 +1,10 @@
-//! The options of `fairlane check` and `fairlane scenarios`.
+//! The options of `fairlane check`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{Form, Overrides};
+use super::shared::Overrides;
 
 /// Check a scenario and show what it describes, without running it
 ///
@@ -17,17 +17,4 @@ pub(crate) struct CheckArgs {
 
     #[command(flatten)]
     pub(crate) overrides: Overrides,
-}
-
-/// List the scenarios that are built in, or print one
-///
-/// Their names work wherever a scenario file does: fairlane run choke-fig5. A file of the same name goes first. To change one:
-/// fairlane scenarios choke-fig5 > mine.toml
-#[derive(Debug, Args)]
-pub(crate) struct ScenariosArgs {
-    /// The scenario to print
-    pub(crate) name: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) form: Form,
 }

@@ -1,10 +1,10 @@
-//! The options of `fairlane explain` and `fairlane qdiscs`.
+//! The options of `fairlane explain`.
 
 use clap::Args;
 use fairlane_console::values::{Setting, kind, rate, setting, time};
 use fairlane_qdisc::{Duration, Kind, Rate};
 
-use super::{Disciplines, Form, disciplines};
+use super::shared::Form;
 
 /// Show every parameter of a discipline as it will be used, and warn of mistakes
 ///
@@ -32,17 +32,6 @@ pub(crate) struct ExplainArgs {
     /// Number of flows, to tell how much of the link a flood keeps beside them
     #[arg(long, value_name = "N")]
     pub(crate) flows: Option<u32>,
-
-    #[command(flatten)]
-    pub(crate) form: Form,
-}
-
-/// List the disciplines, or show some with their sources and parameters
-#[derive(Debug, Args)]
-pub(crate) struct QdiscsArgs {
-    /// Disciplines to show in full, or "all"
-    #[arg(value_name = "KIND", value_parser = disciplines)]
-    pub(crate) kinds: Vec<Disciplines>,
 
     #[command(flatten)]
     pub(crate) form: Form,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::{Disciplines, Form, Overrides, PageFile, SeriesFile, disciplines, runs};
+use super::shared::{Disciplines, Form, Overrides, PageFile, SeriesFile, disciplines, runs};
 
 /// Run a scenario on real Linux TCP, in network namespaces that it makes and removes itself (Linux, root)
 ///

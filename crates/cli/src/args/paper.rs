@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::{Form, Threads};
+use super::shared::{Form, Threads};
 
 /// Run the claims of the papers, and judge them
 ///
@@ -58,7 +58,7 @@ pub(crate) struct PaperRunArgs {
     pub(crate) short: bool,
 
     /// Runs of each point, each with its own random numbers [default: those of each experiment]
-    #[arg(long, value_name = "N", value_parser = super::runs)]
+    #[arg(long, value_name = "N", value_parser = super::shared::runs)]
     pub(crate) runs: Option<NonZeroU32>,
 
     #[command(flatten)]

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use fairlane_report::Measure;
 
-use super::{FigureFiles, ShownQueue};
+use super::shared::{FigureFiles, ShownQueue};
 
 /// Draw a figure of saved outcomes, as SVG or PDF
 ///

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueHint};
 use fairlane_qdisc::{Bytes, Duration, Rate};
 use fairlane_theory::Comparisons;
 
-use super::Form;
+use super::shared::Form;
 
 /// Compute what a discipline or TCP does in equilibrium, without simulating
 ///

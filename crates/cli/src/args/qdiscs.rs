@@ -1,0 +1,16 @@
+//! The options of `fairlane qdiscs`.
+
+use clap::Args;
+
+use super::shared::{Disciplines, Form, disciplines};
+
+/// List the disciplines, or show some with their sources and parameters
+#[derive(Debug, Args)]
+pub(crate) struct QdiscsArgs {
+    /// Disciplines to show in full, or "all"
+    #[arg(value_name = "KIND", value_parser = disciplines)]
+    pub(crate) kinds: Vec<Disciplines>,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+}

@@ -1,0 +1,223 @@
+//! The lab in a guest: the same runs, in virtual time.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use fairlane_console::{Failure, Stopwatch};
+use fairlane_guest::inside::{self, Progress};
+use fairlane_guest::{Guest, GuestError, Kernel, Limits};
+use fairlane_linux::lab::{IpVersion, Lab, LabError, Measured};
+use fairlane_qdisc::{Duration, Kind};
+use fairlane_runner::compare::with_kind;
+use fairlane_scenario::{Document, FlowGroup, Scenario, Source, Traffic};
+use fairlane_sim::Control;
+use rayon::prelude::*;
+
+use super::bpf;
+use super::wire::{Job, LabAnswer, Whose};
+use crate::args::lab::LabArgs;
+use crate::progress::VirtualSeconds;
+
+/// What the lab starts, with the packages.
+const PROGRAMS: [(&str, &str); 6] = [
+    ("ip", "iproute2"),
+    ("tc", "iproute2"),
+    ("iptables-restore", "iptables"),
+    ("iptables-save", "iptables"),
+    ("ip6tables-restore", "iptables"),
+    ("ip6tables-save", "iptables"),
+];
+
+/// What the lab needs of the kernel, the congestion controls of scenarios, and the kernel's own disciplines.
+const MODULES: [&str; 19] = [
+    "veth",
+    "nfnetlink_queue",
+    "nf_tables",
+    "nft_compat",
+    "xt_NFQUEUE",
+    "xt_mark",
+    "xt_DSCP",
+    "tcp_bbr",
+    "tcp_dctcp",
+    "tcp_vegas",
+    "sch_tbf",
+    "sch_red",
+    "sch_choke",
+    "sch_sfb",
+    "sch_sfq",
+    "sch_codel",
+    "sch_pie",
+    "sch_fq_pie",
+    "sch_cake",
+];
+
+/// Where iptables has its plugins, and those that the lab's rules need.
+const PLUGIN_FOLDERS: [&str; 3] = ["/usr/lib/x86_64-linux-gnu/xtables", "/usr/lib64/xtables", "/usr/lib/xtables"];
+const PLUGINS: [&str; 6] = ["standard", "NFQUEUE", "mark", "MARK", "tos", "TOS"];
+
+/// Processor seconds a guest may take: to boot, and for each second of the scenario.
+const BOOT_CPU_S: u64 = 60;
+const CPU_S_PER_SECOND: u64 = 60;
+
+const MEMORY_MIB: u32 = 768;
+
+/// The run of a lab: the number of the lab, and that of the run.
+pub(super) type RunId = (usize, u32);
+
+/// A run that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) id: RunId,
+    /// The discipline, if it is not the file's.
+    pub(super) kind: Option<Kind>,
+    pub(super) whose: Whose,
+    /// The interval of samples; `None` for no samples.
+    pub(super) every: Option<Duration>,
+}
+
+/// Labs in guests.
+#[derive(Debug)]
+pub(super) struct GuestLabs {
+    guest: Guest,
+    toml: String,
+    set: Vec<(String, String)>,
+    seed: u64,
+    ipv6: bool,
+    version: String,
+}
+
+impl GuestLabs {
+    /// Makes a guest for runs of `document`, which is `scenario` as `args` have changed it.
+    pub(super) fn new(document: &Document, args: &LabArgs, scenario: &Scenario) -> Result<Self, Failure> {
+        refuse_traces(document, scenario)?;
+        let folder = args.kernel.clone().unwrap_or_else(Kernel::usual_folder);
+        let kernel = Kernel::below(&folder).map_err(Failure::plain)?;
+        let cpu_s = BOOT_CPU_S + CPU_S_PER_SECOND * scenario.duration.as_secs().ceil() as u64;
+        let limits = Limits { memory_mib: MEMORY_MIB, cpu_s };
+        let mut guest = Guest::new(&kernel, &PROGRAMS, &MODULES, limits).map_err(Failure::plain)?;
+        for plugin in PLUGINS.iter().filter_map(|name| plugin(name)) {
+            guest.add(&plugin).map_err(Failure::plain)?;
+        }
+        let version = kernel.version().to_owned();
+        let set = args.overrides.set.iter().map(|setting| (setting.key.clone(), setting.value.clone())).collect();
+        let (toml, ipv6) = (document.text().to_owned(), args.ipv6);
+        Ok(Self { guest, toml, set, seed: scenario.seed, ipv6, version })
+    }
+
+    /// The kernel's version.
+    pub(super) fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Runs all of `wanted`, each of `seconds`, as many at a time as there are processors.
+    pub(super) fn run_all(
+        &self,
+        wanted: &[Wanted],
+        seconds: f64,
+        bar: &VirtualSeconds,
+        control: &Control,
+    ) -> Vec<(RunId, Result<Measured, LabError>)> {
+        let one = |(index, &Wanted { id, kind, whose, every }): (usize, &Wanted)| {
+            let job = Job {
+                toml: self.toml.clone(),
+                set: self.set.clone(),
+                seed: self.seed,
+                ipv6: self.ipv6,
+                kind: kind.map(|kind| kind.name().to_owned()),
+                whose,
+                run: id.1,
+                every_ns: every.map(Duration::as_nanos),
+            };
+            let result = self.run(&job, &mut |seconds| {
+                bar.set(index, seconds);
+                !control.stopped()
+            });
+            bar.set(index, seconds);
+            (id, result)
+        };
+        wanted.par_iter().enumerate().with_max_len(1).map(one).collect()
+    }
+
+    fn run(&self, job: &Job, heard: &mut dyn FnMut(f64) -> bool) -> Result<Measured, LabError> {
+        let elsewhere = |error: &dyn std::fmt::Display| LabError::Elsewhere(error.to_string());
+        let text = serde_json::to_vec(job).map_err(|error| elsewhere(&error))?;
+        let seed = self.seed.wrapping_add(u64::from(job.run));
+        match self.guest.run(&text, seed, heard) {
+            Ok(answer) => serde_json::from_slice::<LabAnswer>(&answer).map_err(|error| elsewhere(&error))?.into(),
+            Err(GuestError::Interrupted) => Err(LabError::Interrupted),
+            Err(error) => Err(elsewhere(&error)),
+        }
+    }
+}
+
+/// Refuses sources that read a file: a guest has none of this machine's.
+fn refuse_traces(document: &Document, scenario: &Scenario) -> Result<(), Failure> {
+    let traced =
+        |group: &&FlowGroup| matches!(&group.traffic, Traffic::Udp(udp) if matches!(udp.source, Source::Trace(_)));
+    let Some(group) = scenario.flows.iter().find(traced) else { return Ok(()) };
+    let (key, message) = (format!("flows.{}.source", group.name), "a guest cannot read a trace of this machine");
+    Err(document.refuse(&key, message, "run it on this machine, without --in guest, or choose another source").into())
+}
+
+fn plugin(name: &str) -> Option<PathBuf> {
+    PLUGIN_FOLDERS.iter().map(|folder| Path::new(folder).join(format!("libxt_{name}.so"))).find(|file| file.is_file())
+}
+
+/// `fairlane lab --setup`: fetches a kernel.
+pub(super) fn set_up(folder: Option<PathBuf>) -> Result<String, Failure> {
+    let folder = folder.unwrap_or_else(Kernel::usual_folder);
+    let kernel = Kernel::fetch(&folder).map_err(Failure::plain)?;
+    Ok(format!("Linux {} is in {}\n", kernel.version(), folder.display()))
+}
+
+/// Answers the job of a guest, as its first process.
+pub(crate) fn serve() {
+    inside::serve(|job, progress| {
+        let answer = match serde_json::from_slice::<Job>(job) {
+            Ok(job) => answer(&job, progress),
+            Err(error) => LabAnswer::Failed(format!("the job: {error}")),
+        };
+        serde_json::to_vec(&answer).unwrap_or_default()
+    });
+}
+
+fn answer(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
+    let scenario = match scenario(job) {
+        Ok(scenario) => scenario,
+        Err(why) => return LabAnswer::Failed(why),
+    };
+    let ip_version = if job.ipv6 { IpVersion::V6 } else { IpVersion::V4 };
+    let lab = match Lab::new(&scenario, ip_version).and_then(|lab| with_discipline(lab, &scenario, job.whose)) {
+        Ok(lab) => lab.sampled(job.every_ns.map(Duration::from_nanos)),
+        Err(error) => return LabAnswer::from(Err(error)),
+    };
+    let (watch, progress) = (Stopwatch::start(), Mutex::new(progress));
+    let never = || {
+        if let Ok(mut progress) = progress.lock() {
+            progress.tell(watch.elapsed_s());
+        }
+        false
+    };
+    LabAnswer::from(lab.run(job.run, &never))
+}
+
+/// Returns the lab with the discipline that is measured.
+fn with_discipline(lab: Lab, scenario: &Scenario, whose: Whose) -> Result<Lab, LabError> {
+    match whose {
+        Whose::Library => Ok(lab),
+        Whose::Kernel => lab.with_kernel_discipline().map(|(lab, _)| lab),
+        Whose::Bpf => bpf::with_program(lab, scenario),
+    }
+}
+
+fn scenario(job: &Job) -> Result<Scenario, String> {
+    let mut document = Document::parse("scenario.toml", &job.toml).map_err(|error| error.to_string())?;
+    for (key, value) in &job.set {
+        document.set(key, value).map_err(|error| error.to_string())?;
+    }
+    document.set("seed", &job.seed.to_string()).map_err(|error| error.to_string())?;
+    let scenario = document.scenario().map_err(|error| error.to_string())?;
+    let Some(name) = &job.kind else { return Ok(scenario) };
+    let kind = name.parse::<Kind>().map_err(|error| error.to_string())?;
+    with_kind(&scenario, kind).map_err(|error| error.to_string())
+}

@@ -1,0 +1,29 @@
+//! The records of a run beside its outcome: timelines, tables, and files for other programs.
+
+#[cfg(feature = "recordings")]
+mod flent;
+#[cfg(feature = "recordings")]
+mod mahimahi;
+#[cfg(feature = "recordings")]
+mod pcap;
+#[cfg(feature = "recordings")]
+mod recording;
+#[cfg(feature = "tables")]
+mod series;
+mod timeline;
+#[cfg(feature = "tables")]
+mod trace;
+
+#[cfg(feature = "recordings")]
+pub use flent::FlentFile;
+#[cfg(feature = "recordings")]
+pub use mahimahi::LinkLog;
+#[cfg(feature = "recordings")]
+pub use pcap::PacketCapture;
+#[cfg(feature = "recordings")]
+pub use recording::{RecordedRun, Records, RecordsObserver};
+#[cfg(feature = "tables")]
+pub use series::Series;
+pub use timeline::Recorder;
+#[cfg(feature = "tables")]
+pub use trace::Trace;

@@ -1,0 +1,104 @@
+//! Runs that are recorded in files.
+
+use std::fs;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use fairlane_runner::files::{check_distinct, check_file};
+use fairlane_runner::{Batch, Error, Job, LinkLog, PacketCapture, Recorder, Records};
+use fairlane_scenario::{Document, Scenario};
+use fairlane_sim::Control;
+
+/// A shaper that is adjusted before a link that becomes slow.
+const ADJUSTED: &str = r#"
+    duration = "8s"
+    [bottleneck]
+    rate   = { steps = [["0s", "8mbit"], ["4s", "2mbit"]] }
+    delay  = "5ms"
+    queue  = { kind = "fq-codel" }
+    shaper = { kind = "autorate", rate = "6mbit", min = "1mbit", max = "10mbit" }
+    [[flows]]
+    name = "upload"
+    kind = "tcp"
+"#;
+
+fn scenario() -> Scenario {
+    Document::parse("adjusted.toml", ADJUSTED).unwrap().scenario().unwrap()
+}
+
+/// Would catch a record that changes the run, and a timeline without the decisions about the shaper's rate.
+#[test]
+fn a_recorded_run_has_the_outcome_and_the_timeline_of_any_other() {
+    let scenario = scenario();
+    let batch = Batch::new(vec![Job::of(scenario.clone())], NonZeroU32::MIN, None).unwrap().recorded();
+    let plain = batch.execute(&Control::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let records = Records {
+        pcap: Some(PacketCapture::create(&folder.path().join("x.pcap"), &scenario).unwrap()),
+        mahimahi: Some(LinkLog::new(&folder.path().join("x.log"), &scenario).unwrap()),
+        timeline: Some(Recorder::new(&scenario)),
+        ..Records::default()
+    };
+    let recorded = records.run(&scenario, &mut (), &Control::default()).unwrap();
+    assert!(!recorded.interrupted);
+    let groups = recorded.outcome.unwrap().groups;
+    assert_eq!(groups, plain.outcomes[0].groups);
+    let (ours, theirs) = (recorded.timeline.unwrap(), plain.timelines[0].as_ref().unwrap());
+    // As text, since no NaN equals another.
+    assert!(format!("{ours:?}") == format!("{theirs:?}"), "the rates of the shaper are {:?}", ours.shapers[0].rate_bps);
+    for file in ["x.pcap", "x.log", "x.trace"] {
+        assert!(fs::metadata(folder.path().join(file)).unwrap().len() > 1000, "{file}");
+    }
+}
+
+/// Would catch a run that goes on for hours after its file is lost, an error without the path, and a part in the place of a whole file.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_ends_the_run_and_leaves_parts() {
+    use std::path::Path;
+
+    use fairlane_outcome::Extent;
+    use fairlane_runner::FlentFile;
+
+    let scenario = scenario();
+    let folder = tempfile::tempdir().unwrap();
+    let flent = folder.path().join("x.flent.gz");
+    let records = Records {
+        pcap: Some(PacketCapture::create(Path::new("/dev/full"), &scenario).unwrap()),
+        flent: Some(FlentFile::new(&flent, None, &scenario)),
+        ..Records::default()
+    };
+    let control = Control::default();
+    match records.run(&scenario, &mut (), &control) {
+        Err(Error::Write { path, .. }) => assert_eq!(path, PathBuf::from("/dev/full")),
+        other => panic!("{other:?}"),
+    }
+    assert!(control.stopped() && !flent.exists() && Extent::Partial.path(&flent).exists());
+}
+
+/// Would catch a file that is read and overwritten under another name, two outputs of one place, and devices that count as one.
+#[test]
+fn files_are_told_apart_whatever_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("in.toml"), "").unwrap();
+    fs::hard_link(at("in.toml"), at("hard.toml")).unwrap();
+    let distinct = |outputs: &[(&'static str, PathBuf)]| {
+        let outputs = outputs.iter().map(|(name, path)| (*name, vec![path.clone()]));
+        check_distinct(outputs, &[at("in.toml")]).map_err(|error| error.to_string())
+    };
+    for name in ["in.toml", "hard.toml", "./in.toml"] {
+        let error = distinct(&[("pcap", at(name))]).unwrap_err();
+        let expected = format!("pcap would overwrite {}, which is read; write to another file", at(name).display());
+        assert_eq!(error, expected);
+    }
+    let error = distinct(&[("pcap", at("x")), ("flent", at("./x"))]).unwrap_err();
+    assert_eq!(error, "pcap and flent name the same file; give each a file of its own");
+    distinct(&[("pcap", at("x")), ("flent", at("y"))]).unwrap();
+    #[cfg(unix)]
+    distinct(&[("pcap", "/dev/null".into()), ("flent", "/dev/null".into())]).unwrap();
+    check_file(&at("x")).unwrap();
+    assert!(!at("x").exists());
+    assert!(matches!(check_file(&at("none/x")), Err(Error::Write { .. })));
+    assert!(check_file(folder.path()).unwrap_err().to_string().ends_with("is a folder; name a file in it"));
+}
