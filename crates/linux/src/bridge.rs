@@ -11,6 +11,6 @@ mod slab;
 pub use error::BridgeError;
 pub(crate) use frame::{IncomingFrame, VIRTIO, is_gso};
 pub(crate) use gso_frame::GsoFrame;
-pub(crate) use interface::{Interface, mtu};
+pub(crate) use interface::Interface;
 pub(crate) use port::{LONGEST, Port, PortUse};
 pub(crate) use slab::Slab;

@@ -1,20 +1,24 @@
 //! The queue and the link behind it, without a clock or a socket: packets arrive, time passes, and verdicts come out.
 
+pub(crate) mod delay_histogram;
+pub(crate) mod queued_packet;
+pub(crate) mod top_flows;
+
 use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Duration, LinkClock, Packet, Qdisc, Rate, Reason, Tagged, Time};
 
-use crate::delay_histogram::DelayHistogram;
+use self::delay_histogram::DelayHistogram;
+use self::queued_packet::{Marking, QueuedPacket};
 use crate::nfqueue::{Decision, Verdict};
-use crate::packet::{Marking, QueuedPacket};
 
 /// A packet and its time of arrival.
-pub(crate) type TimestampedPacket = Tagged<QueuedPacket, Time>;
+pub type TimestampedPacket = Tagged<QueuedPacket, Time>;
 
 /// The longest delay that the link makes up for. A link that was kept from sending for longer, as when other programs occupied
 /// the processors, loses the rest: the burst would only fill the next queue.
 const MAX_CATCH_UP: Duration = Duration::from_millis(50);
 
 /// Receives each event of the queue.
-pub(crate) trait PacketObserver {
+pub trait PacketObserver {
     /// `packet` is offered to the discipline.
     fn arrived(&mut self, _now: Time, _packet: &QueuedPacket) {}
     /// The link begins to send `packet`, which arrived at `since`.
@@ -26,7 +30,7 @@ pub(crate) trait PacketObserver {
 }
 
 /// One or more disciplines and the link that they feed.
-pub(crate) struct Shaper<W> {
+pub struct Shaper<W> {
     /// The last discipline takes new packets. Those before it were replaced and send what they still hold, the oldest first.
     disciplines: Vec<BoxQdisc<TimestampedPacket>>,
     link: LinkClock,
@@ -49,7 +53,9 @@ struct Accounting<W> {
 }
 
 impl<W: PacketObserver> Shaper<W> {
-    pub(crate) fn new(discipline: BoxQdisc<TimestampedPacket>, rate: Rate, marking: Marking, observer: W) -> Self {
+    /// Creates a shaper for a link of `rate`. Marked packets are changed as `marking` says, and `observer` receives the events.
+    #[must_use]
+    pub fn new(discipline: BoxQdisc<TimestampedPacket>, rate: Rate, marking: Marking, observer: W) -> Self {
         Self {
             disciplines: vec![discipline],
             link: LinkClock::new(rate),
@@ -67,7 +73,7 @@ impl<W: PacketObserver> Shaper<W> {
     }
 
     /// Offers a packet that arrives at `now`, after the link has sent what it can send by then. `now` never runs backwards.
-    pub(crate) fn arrive(&mut self, now: Time, packet: QueuedPacket) {
+    pub fn arrive(&mut self, now: Time, packet: QueuedPacket) {
         self.advance(now);
         if self.packets() == 0 {
             self.link.wake(now);
@@ -82,28 +88,29 @@ impl<W: PacketObserver> Shaper<W> {
     }
 
     /// Lets the link send what it can send by `now`.
-    pub(crate) fn advance(&mut self, now: Time) {
+    pub fn advance(&mut self, now: Time) {
         while let Some(due) = self.due().filter(|due| *due <= now) {
             self.send_next(now, due);
         }
     }
 
     /// Returns the time at which the link may have a packet to send; `None` if the queue is empty.
-    pub(crate) fn due(&self) -> Option<Time> {
+    #[must_use]
+    pub fn due(&self) -> Option<Time> {
         let due = self.link.next().max(self.held_until);
         (self.packets() > 0 && due < Time::MAX).then_some(due)
     }
 
     /// Adds a discipline that takes new packets, and changes the rate of the link. Queued packets leave first, from the disciplines
     /// that hold them.
-    pub(crate) fn replace(&mut self, discipline: BoxQdisc<TimestampedPacket>, rate: Rate) {
+    pub fn replace(&mut self, discipline: BoxQdisc<TimestampedPacket>, rate: Rate) {
         self.disciplines.retain(|discipline| discipline.packets() > 0);
         self.set_link_rate(rate);
         self.disciplines.push(discipline);
     }
 
     /// Changes the rate of the link. The disciplines keep their packets and their state.
-    pub(crate) fn set_link_rate(&mut self, rate: Rate) {
+    pub fn set_link_rate(&mut self, rate: Rate) {
         self.link.set_rate(rate);
         for discipline in &mut self.disciplines {
             discipline.link_rate(rate);
@@ -111,53 +118,61 @@ impl<W: PacketObserver> Shaper<W> {
     }
 
     /// Returns the observer.
-    pub(crate) const fn observer(&self) -> &W {
+    #[must_use]
+    pub const fn observer(&self) -> &W {
         &self.accounting.observer
     }
 
     /// Returns the observer for changes.
-    pub(crate) const fn observer_mut(&mut self) -> &mut W {
+    pub const fn observer_mut(&mut self) -> &mut W {
         &mut self.accounting.observer
     }
 
     /// Removes and returns the verdicts decided since the last call.
-    pub(crate) fn verdicts(&mut self) -> std::vec::Drain<'_, Verdict> {
+    pub fn verdicts(&mut self) -> std::vec::Drain<'_, Verdict> {
         debug_assert_eq!(self.accounting.queued, self.disciplines.iter().map(Qdisc::packets).sum::<usize>());
         self.accounting.verdicts.drain(..)
     }
 
     /// Returns the number of queued packets.
-    pub(crate) const fn packets(&self) -> usize {
+    #[must_use]
+    pub const fn packets(&self) -> usize {
         self.accounting.queued
     }
 
     /// Returns the bytes of the queued packets, in their sizes on the link.
-    pub(crate) fn bytes(&self) -> u64 {
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
         self.disciplines.iter().map(Qdisc::bytes).sum()
     }
 
     /// Returns the average queue that the discipline compares with its thresholds, in their unit.
-    pub(crate) fn average(&self) -> Option<f64> {
+    #[must_use]
+    pub fn average(&self) -> Option<f64> {
         self.disciplines.last().and_then(Qdisc::average)
     }
 
     /// Returns the probability with which the discipline signals.
-    pub(crate) fn probability(&self) -> Option<f64> {
+    #[must_use]
+    pub fn probability(&self) -> Option<f64> {
         self.disciplines.last().and_then(Qdisc::probability)
     }
 
     /// Returns the counts of all disciplines since the start.
-    pub(crate) const fn counters(&self) -> &Counters {
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
         &self.accounting.counters
     }
 
     /// Returns the times that packets spent in the queue, of those that were sent.
-    pub(crate) const fn sojourn(&self) -> &DelayHistogram {
+    #[must_use]
+    pub const fn sojourn(&self) -> &DelayHistogram {
         &self.accounting.sojourn
     }
 
     /// Returns how much later than at the rate of the link packets were sent.
-    pub(crate) const fn lateness(&self) -> &DelayHistogram {
+    #[must_use]
+    pub const fn lateness(&self) -> &DelayHistogram {
         &self.accounting.lateness
     }
 

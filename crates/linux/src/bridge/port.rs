@@ -12,8 +12,8 @@ use super::error::BridgeError;
 use super::frame::{ETHERNET, IncomingFrame, VIRTIO};
 use super::interface::{Interface, check_index};
 use super::ring::{ReceivedFrame, Rings, tag};
-use crate::lock::Lock;
-use crate::option::{bind_packet, get, receive_packet, set};
+use crate::sys::lock_file::Lock;
+use crate::sys::sockopt::{bind_packet, get, receive_packet, set};
 
 /// The send buffer, which also counts the kernel's overhead. Larger than the slots of the ring need.
 const SEND_BUFFER: usize = 32 << 20;

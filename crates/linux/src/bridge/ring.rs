@@ -15,7 +15,7 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::frame::{IncomingFrame, TAG, VIRTIO};
 use super::port::PortUse;
-use crate::option::set;
+use crate::sys::sockopt::set;
 
 /// The size of the receive ring in bytes. Frames wait there while the thread does other work.
 const RECEIVE_BYTES: usize = 8 << 20;

@@ -4,9 +4,9 @@ use fairlane_capture::FlowsBy;
 use fairlane_qdisc::{Host, Kind, QdiscParameters, Seed, Stream};
 
 use super::*;
-use crate::classifier::Classifier;
-use crate::link::LinkLayer;
 use crate::nfqueue::PacketMessage;
+use crate::packet::classifier::Classifier;
+use crate::packet::link_layer::LinkLayer;
 
 const RULE: Marking = Marking::ByRule(1);
 const MEGABIT: Rate = Rate::from_bits_per_second(1_000_000);
