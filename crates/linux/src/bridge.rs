@@ -12,5 +12,6 @@ pub use error::BridgeError;
 pub(crate) use frame::{IncomingFrame, VIRTIO, is_gso};
 pub(crate) use gso_frame::GsoFrame;
 pub(crate) use interface::Interface;
-pub(crate) use port::{LONGEST, Port, PortUse};
+pub(crate) use port::{LONGEST, Port};
+pub(crate) use ring::PortUse;
 pub(crate) use slab::Slab;
