@@ -4,7 +4,9 @@ pub(crate) mod delay_histogram;
 pub(crate) mod queued_packet;
 pub(crate) mod top_flows;
 
-use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Duration, LinkClock, Packet, Qdisc, Rate, Reason, Tagged, Time};
+use fairlane_qdisc::{
+    BoxQdisc, Counters, DropSink, Duration, LinkClock, Packet, Qdisc, Rate, Reason, ReplaceableQdisc, Tagged, Time,
+};
 
 use self::delay_histogram::DelayHistogram;
 use self::queued_packet::{Marking, QueuedPacket};
@@ -29,24 +31,22 @@ pub trait PacketObserver {
     fn marked(&mut self, _packet: &QueuedPacket, _reason: Reason) {}
 }
 
-/// One or more disciplines and the link that they feed.
+/// A discipline that can be replaced, and the link that it feeds.
 pub struct Shaper<W> {
-    /// The last discipline takes new packets. Those before it were replaced and send what they still hold, the oldest first.
-    disciplines: Vec<BoxQdisc<TimestampedPacket>>,
+    discipline: ReplaceableQdisc<TimestampedPacket>,
     link: LinkClock,
-    /// The earliest time at which a discipline may release a packet.
+    /// The earliest time at which the discipline may release a packet.
     held_until: Time,
     marking: Marking,
     accounting: Accounting<W>,
 }
 
-/// The counts since the start and the pending verdicts.
+/// The delays since the start and the pending verdicts.
 #[derive(Default)]
 struct Accounting<W> {
     observer: W,
-    /// The packets in all disciplines, counted here because asking each of them after each packet takes longer than a decision.
+    /// The packets in the discipline, counted here because asking it after each packet takes longer than a decision.
     queued: usize,
-    counters: Counters,
     sojourn: DelayHistogram,
     lateness: DelayHistogram,
     verdicts: Vec<Verdict>,
@@ -57,14 +57,13 @@ impl<W: PacketObserver> Shaper<W> {
     #[must_use]
     pub fn new(discipline: BoxQdisc<TimestampedPacket>, rate: Rate, marking: Marking, observer: W) -> Self {
         Self {
-            disciplines: vec![discipline],
+            discipline: ReplaceableQdisc::new(discipline),
             link: LinkClock::new(rate),
             held_until: Time::ZERO,
             marking,
             accounting: Accounting {
                 observer,
                 queued: 0,
-                counters: Counters::default(),
                 sojourn: DelayHistogram::default(),
                 lateness: DelayHistogram::default(),
                 verdicts: Vec::new(),
@@ -79,9 +78,7 @@ impl<W: PacketObserver> Shaper<W> {
             self.link.wake(now);
         }
         self.accounting.arrived(now, &packet);
-        if let Some(discipline) = self.disciplines.last_mut() {
-            discipline.enqueue(now, Tagged::new(packet, now), &mut self.accounting);
-        }
+        self.discipline.enqueue(now, Tagged::new(packet, now), &mut self.accounting);
         // The new packet may be ready at once even if the discipline holds the others back.
         self.held_until = self.held_until.min(now);
         self.advance(now);
@@ -101,20 +98,17 @@ impl<W: PacketObserver> Shaper<W> {
         (self.packets() > 0 && due < Time::MAX).then_some(due)
     }
 
-    /// Adds a discipline that takes new packets, and changes the rate of the link. Queued packets leave first, from the disciplines
-    /// that hold them.
+    /// Sends new packets to another discipline, built for `rate`, and changes the rate of the link. Queued packets leave first, from
+    /// the disciplines that hold them.
     pub fn replace(&mut self, discipline: BoxQdisc<TimestampedPacket>, rate: Rate) {
-        self.disciplines.retain(|discipline| discipline.packets() > 0);
         self.set_link_rate(rate);
-        self.disciplines.push(discipline);
+        self.discipline.replace(discipline);
     }
 
     /// Changes the rate of the link. The disciplines keep their packets and their state.
     pub fn set_link_rate(&mut self, rate: Rate) {
         self.link.set_rate(rate);
-        for discipline in &mut self.disciplines {
-            discipline.link_rate(rate);
-        }
+        self.discipline.link_rate(rate);
     }
 
     /// Returns the observer.
@@ -130,7 +124,7 @@ impl<W: PacketObserver> Shaper<W> {
 
     /// Removes and returns the verdicts decided since the last call.
     pub fn verdicts(&mut self) -> std::vec::Drain<'_, Verdict> {
-        debug_assert_eq!(self.accounting.queued, self.disciplines.iter().map(Qdisc::packets).sum::<usize>());
+        debug_assert_eq!(self.accounting.queued, self.discipline.packets());
         self.accounting.verdicts.drain(..)
     }
 
@@ -143,25 +137,25 @@ impl<W: PacketObserver> Shaper<W> {
     /// Returns the bytes of the queued packets, in their sizes on the link.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.disciplines.iter().map(Qdisc::bytes).sum()
+        self.discipline.bytes()
     }
 
     /// Returns the average queue that the discipline compares with its thresholds, in their unit.
     #[must_use]
     pub fn average(&self) -> Option<f64> {
-        self.disciplines.last().and_then(Qdisc::average)
+        self.discipline.average()
     }
 
     /// Returns the probability with which the discipline signals.
     #[must_use]
     pub fn probability(&self) -> Option<f64> {
-        self.disciplines.last().and_then(Qdisc::probability)
+        self.discipline.probability()
     }
 
     /// Returns the counts of all disciplines since the start.
     #[must_use]
-    pub const fn counters(&self) -> &Counters {
-        &self.accounting.counters
+    pub fn counters(&self) -> &Counters {
+        self.discipline.counters()
     }
 
     /// Returns the times that packets spent in the queue, of those that were sent.
@@ -176,11 +170,10 @@ impl<W: PacketObserver> Shaper<W> {
         &self.accounting.lateness
     }
 
-    /// Sends one packet at `now` that could have been sent at `due`, or notes until when the disciplines hold their packets back.
+    /// Sends one packet at `now` that could have been sent at `due`, or notes until when the discipline holds its packets back.
     fn send_next(&mut self, now: Time, due: Time) {
-        let Some(packet) = self.dequeue(now) else {
-            let held = self.disciplines.iter().filter(|discipline| discipline.packets() > 0);
-            let ready = held.filter_map(Qdisc::ready_at).min().unwrap_or(Time::MAX);
+        let Some(packet) = self.discipline.dequeue(now, &mut self.accounting) else {
+            let ready = self.discipline.ready_at().filter(|_| self.packets() > 0).unwrap_or(Time::MAX);
             // A discipline may return a time in the past; asking again at the same time would never end.
             self.held_until = ready.max(now + Duration::from_nanos(1));
             return;
@@ -194,29 +187,17 @@ impl<W: PacketObserver> Shaper<W> {
         self.link.advance(packet.packet.bytes());
         self.accounting.departed(now, packet, late, self.marking);
     }
-
-    /// Removes and returns the next packet of the oldest discipline that releases one.
-    fn dequeue(&mut self, now: Time) -> Option<TimestampedPacket> {
-        let accounting = &mut self.accounting;
-        let packet = self.disciplines.iter_mut().find_map(|discipline| discipline.dequeue(now, accounting));
-        while self.disciplines.len() > 1 && self.disciplines[0].packets() == 0 {
-            self.disciplines.remove(0);
-        }
-        packet
-    }
 }
 
 impl<W: PacketObserver> Accounting<W> {
     fn arrived(&mut self, now: Time, packet: &QueuedPacket) {
         self.queued += 1;
-        self.counters.arrived.add(packet.bytes());
         self.observer.arrived(now, packet);
     }
 
     fn departed(&mut self, now: Time, packet: TimestampedPacket, late: Duration, marking: Marking) {
         let Tagged { packet, tag: since } = packet;
         self.queued -= 1;
-        self.counters.departed.add(packet.bytes());
         self.sojourn.add(now.since(since));
         self.lateness.add(late);
         self.observer.departed(now, &packet, since);
@@ -228,13 +209,11 @@ impl<W: PacketObserver> DropSink<TimestampedPacket> for Accounting<W> {
     fn dropped(&mut self, now: Time, packet: TimestampedPacket, reason: Reason) {
         self.queued -= 1;
         self.observer.dropped(now, &packet.packet, reason);
-        self.counters.count_drop(reason, packet.packet.bytes());
         self.verdicts.push(Verdict { id: packet.packet.id, decision: Decision::Drop });
     }
 
     fn marked(&mut self, _now: Time, packet: &TimestampedPacket, reason: Reason) {
         self.observer.marked(&packet.packet, reason);
-        self.counters.count_mark(reason, packet.packet.bytes());
     }
 }
 

@@ -61,7 +61,6 @@ mod packet;
 mod part;
 mod plain;
 mod prefetch;
-mod reloaded;
 mod replay;
 mod route;
 mod routing;
