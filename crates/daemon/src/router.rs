@@ -13,6 +13,8 @@ mod example;
 #[cfg(target_os = "linux")]
 mod file;
 #[cfg(target_os = "linux")]
+mod file_value;
+#[cfg(target_os = "linux")]
 mod guard;
 #[cfg(target_os = "linux")]
 mod http;
@@ -36,6 +38,8 @@ mod path;
 #[cfg(target_os = "linux")]
 mod privileges;
 #[cfg(target_os = "linux")]
+mod ready;
+#[cfg(target_os = "linux")]
 mod reload;
 #[cfg(target_os = "linux")]
 mod remote;
@@ -45,6 +49,8 @@ mod settings;
 mod state;
 #[cfg(target_os = "linux")]
 mod supervisor;
+#[cfg(target_os = "linux")]
+mod way;
 
 use fairlane_console::Failure;
 

@@ -38,55 +38,36 @@
 //! The crate is empty on systems other than Linux.
 #![cfg(target_os = "linux")]
 
-pub mod lab;
 pub mod nfqueue;
-pub mod rtnetlink;
 
 mod bridge;
-mod classifier;
-mod clock;
-mod config;
-mod delay_histogram;
-mod driver;
-mod ethtool;
-mod flow;
-mod gso;
-mod handle;
-mod kernel;
-mod link;
-mod lock;
-mod option;
 mod packet;
-mod probe;
-mod queues;
-mod report;
 mod router;
 mod rules;
-mod runtime;
 mod shaper;
-mod socket;
-mod top_flows;
-mod verdict_writer;
+mod sys;
 
 pub use bridge::BridgeError;
-pub use classifier::PacketNeeds;
-pub use clock::now;
-pub use config::{BridgeConfig, BridgeDirections, DataPath, QueueConfig, RouterConfig};
-pub use delay_histogram::DelayHistogram;
 pub use fairlane_capture::{FlowName, FlowsBy};
-pub use flow::{FlowKeys, random_seed};
-pub use handle::RouterHandle;
-pub use kernel::{KernelQueue, kernel_queues};
-pub use link::{Framing, Link, LinkLayer};
-pub use packet::Marking;
-pub use probe::{ProbeAnswer, ProbeEvent, ProbeKind, ProbeSocket};
-pub use queues::Queues;
-pub use report::{BridgeCounts, DirectionCounts, Report};
+pub use nfqueue::proc::{KernelQueue, kernel_queue, kernel_queues};
+pub use nfqueue::queue_numbers::Queues;
+pub use nfqueue::socket::{BindError, QueueSocket, ReceiveBuffer, Received};
+pub use packet::classifier::{Classifier, PacketNeeds};
+pub use packet::flow_keys::{FlowKeys, random_seed};
+pub use packet::link_layer::{Framing, LinkLayer};
+pub use router::config::{BridgeConfig, BridgeDirections, DataPath, Link, QueueConfig, RouterConfig};
+pub use router::handle::RouterHandle;
+pub use router::report::{BridgeCounts, DirectionCounts, Report};
 pub use router::{Router, StartError};
 pub use rules::{Firewall, Leftover, Reservation, RuleChanges, RuleError, Rules, leftovers, mtu, remove_rules};
-pub use runtime::{runtime_file, runtime_folder};
-pub use socket::{BindError, QueueSocket, ReceiveBuffer, Received};
-pub use top_flows::TopFlow;
+pub use shaper::delay_histogram::DelayHistogram;
+pub use shaper::queued_packet::{Marking, QueuedPacket};
+pub use shaper::top_flows::TopFlow;
+pub use shaper::{PacketObserver, Shaper, TimestampedPacket};
+pub use sys::clock::now;
+pub use sys::icmp_probe::{ProbeAnswer, ProbeEvent, ProbeKind, ProbeSocket};
+pub use sys::runtime_dir::{runtime_file, runtime_folder};
+pub use sys::{ethtool, rtnetlink, sockopt};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -14,10 +14,13 @@
 mod attribute;
 mod message;
 mod packet;
+pub(crate) mod proc;
+pub(crate) mod queue_numbers;
 mod setup;
+pub(crate) mod socket;
 mod verdict;
+mod verdict_writer;
 
-pub(crate) use attribute::Attributes;
 pub use message::{Answer, Message, Messages, messages};
 pub use packet::PacketMessage;
 pub use setup::{Copied, Setup};
@@ -40,9 +43,3 @@ const NLMSG_ERROR: u16 = 2;
 
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
-
-/// Rounds `bytes` up to a multiple of four.
-#[inline]
-const fn aligned(bytes: usize) -> usize {
-    bytes.saturating_add(3) & !3
-}

@@ -1,8 +1,12 @@
 //! A router: a data path, a discipline and the link behind it.
 
+pub(crate) mod config;
 mod core;
+mod driver;
+pub(crate) mod handle;
 mod multi_queue;
 mod packet_ids;
+pub(crate) mod report;
 mod single_queue;
 
 use std::io;
@@ -13,16 +17,16 @@ use self::core::Core;
 use self::multi_queue::MultiQueue;
 use self::single_queue::SingleQueue;
 use crate::bridge::BridgeError;
-use crate::classifier::{Classifier, PacketNeeds};
-use crate::config::{DataPath, QueueConfig, RouterConfig};
-use crate::driver::{BridgeDriver, QueueDriver};
-use crate::flow::random_seed;
-use crate::handle::RouterHandle;
-use crate::packet::Marking;
-use crate::report::Report;
+use crate::nfqueue::socket::BindError;
+use crate::packet::classifier::{Classifier, PacketNeeds};
+use crate::packet::flow_keys::random_seed;
+use crate::router::config::{DataPath, QueueConfig, RouterConfig};
+use crate::router::driver::{BridgeDriver, QueueDriver};
+use crate::router::handle::RouterHandle;
+use crate::router::report::Report;
 use crate::shaper::Shaper;
-use crate::socket::BindError;
-use crate::top_flows::TopFlows;
+use crate::shaper::queued_packet::Marking;
+use crate::shaper::top_flows::TopFlows;
 
 /// The marking used on a bridge, where it does not matter: the driver writes changes into the headers of its frames.
 const FRAME_MARKING: Marking = Marking::ByRule(1);

@@ -13,10 +13,10 @@ use fairlane_qdisc::Duration;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 
-use crate::bridge;
-use crate::kernel::kernel_queues;
-use crate::lock::Lock;
-use crate::queues::Queues;
+use crate::nfqueue::proc::kernel_queues;
+use crate::nfqueue::queue_numbers::Queues;
+use crate::sys::interface_info;
+use crate::sys::lock_file::Lock;
 
 mod changes;
 mod iptables;
@@ -164,7 +164,7 @@ impl Rules {
 /// # Errors
 /// The interface does not exist, or its MTU cannot be read.
 pub fn mtu(interface: &str) -> Result<u32, RuleError> {
-    bridge::mtu(interface).map_err(|error| match error {
+    interface_info::mtu(interface).map_err(|error| match error {
         Errno::ENODEV => RuleError::NoInterface(interface.to_owned()),
         other => RuleError::NoMtu(interface.to_owned(), other.into()),
     })

@@ -46,6 +46,7 @@ pub use params::{
     Value,
 };
 pub use qdisc::{BoxQdisc, Qdisc, Status};
+pub use queue::replaceable::ReplaceableQdisc;
 pub use queue::tagged::Tagged;
 pub use rate::ideal::ideal_shares;
 pub use rate::link_clock::LinkClock;

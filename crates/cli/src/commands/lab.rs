@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use fairlane_console::Failure;
-use fairlane_linux::lab::{Checks, IpVersion, KernelDiscipline, Lab, LabError, Measured};
+use fairlane_lab::{Checks, IpVersion, KernelDiscipline, Lab, LabError, Measured};
 use fairlane_outcome::{Extent, Outcome, Timeline};
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_report::{against_table, compare_table, run_report};

@@ -6,8 +6,8 @@ use fairlane_bpf::{Attached, Error, Settings};
 use fairlane_console::Failure;
 
 use super::metrics::LinkRates;
-use super::settings::Path;
 use super::state::{count, reasons};
+use super::way::Path;
 use super::{kernel, metrics};
 use crate::state::{Count, Delays, Discipline, Link, State};
 

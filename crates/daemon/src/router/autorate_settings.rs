@@ -9,8 +9,8 @@ use fairlane_qdisc::Rate;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::file::{Scalar, Source, switch};
-use super::settings::{Direction, Way};
+use super::file_value::{Scalar, Source, switch};
+use super::way::{Direction, Way};
 
 /// The keys of the table, and those of the rates of one direction.
 const KEYS: [&str; 7] = ["probe", "law", "dry-run", "min", "max", "up", "down"];

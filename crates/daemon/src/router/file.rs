@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -14,6 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::autorate_settings::AutorateTable;
+use super::file_value::{Scalar, Source, switch};
 use crate::args::router::{self as args, FileOptions};
 
 /// The keys that a file may have.
@@ -50,18 +50,6 @@ pub(super) struct FileSettings {
     pub(super) autorate: Option<AutorateTable>,
     /// What is doubtful about the file.
     pub(super) doubts: Vec<String>,
-}
-
-/// A file's text and its name, for errors that point into it.
-pub(super) struct Source<'t> {
-    name: &'t str,
-    text: &'t str,
-}
-
-impl Source<'_> {
-    pub(super) fn error(&self, span: Range<usize>, message: impl Into<String>) -> Failure {
-        Failure::at(self.name, self.text, span, message)
-    }
 }
 
 /// Reads the file at `path`.
@@ -135,36 +123,6 @@ fn parse(name: &str, text: &str) -> Result<FileSettings, Failure> {
         }
     }
     Ok(contents)
-}
-
-/// A key whose value is a single one.
-#[derive(Clone, Copy)]
-pub(super) struct Scalar<'t> {
-    pub(super) source: &'t Source<'t>,
-    pub(super) key: &'t str,
-    pub(super) value: &'t Spanned<DeValue<'t>>,
-}
-
-impl Scalar<'_> {
-    /// Parses the value as the command line parses the option.
-    pub(super) fn read<T>(&self, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
-        let text = match self.value.get_ref() {
-            DeValue::String(text) => text.to_string(),
-            DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) => {
-                self.source.text.get(self.value.span()).unwrap_or_default().to_owned()
-            }
-            _ => return Err(self.error("expected one value, such as \"10mbit\"")),
-        };
-        read(&text).map_err(|message| self.error(&message))
-    }
-
-    pub(super) fn error(&self, message: &str) -> Failure {
-        self.source.error(self.value.span(), format!("{}: {message}", self.key))
-    }
-}
-
-pub(super) fn switch(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| "write true or false".to_owned())
 }
 
 /// Reads one of the names that an option has.

@@ -38,8 +38,9 @@ use tokio::time::{sleep, timeout};
 use super::autorate::{AutorateView, AutorateViews};
 use super::metrics::OwnCounts;
 use super::remote::Remote;
-use super::settings::{Settings, Way};
+use super::settings::Settings;
 use super::state::state;
+use super::way::Way;
 use super::{log, metrics};
 
 /// The text format of OpenMetrics.

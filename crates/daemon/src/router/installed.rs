@@ -6,9 +6,9 @@ use fairlane_console::{Failure, Stopwatch};
 use fairlane_linux::{Firewall, Leftover, RuleChanges, RuleError, Rules, leftovers, remove_rules};
 use tracing::{error, info, warn};
 
-use super::action::refused;
 use super::guard::Guard;
 use super::interfaces::WatchedInterfaces;
+use super::ready::refused;
 use super::remote::Remote;
 use crate::args::router::GuardedRules;
 

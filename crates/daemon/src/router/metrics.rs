@@ -12,7 +12,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
 use super::autorate::AutorateView;
-use super::settings::{Direction, Path, Way};
+use super::way::{Direction, Path, Way};
 
 /// The maximum number of exported flows, as each takes several series.
 const FLOWS: usize = 16;

@@ -2,13 +2,16 @@
 
 use fairlane_console::Failure;
 use fairlane_linux::{
-    BridgeConfig, BridgeDirections, DataPath, FlowsBy, Link, LinkLayer, Marking, PacketNeeds, QueueConfig, Queues,
+    BridgeConfig, BridgeDirections, DataPath, FlowsBy, Link, LinkLayer, Marking, PacketNeeds, QueueConfig, Queues, mtu,
 };
 use fairlane_qdisc::QdiscConfig;
 
 use super::kernel;
-use super::settings::{Direction, Path, ce_mark, needs, segments};
+use super::way::{Direction, Path};
 use crate::args::router::{FileOptions, PathChoice};
+
+/// The default bit that tells our rules which packets to mark. Lower bits are in common use.
+const CE_MARK: u32 = 0x4000_0000;
 
 /// What was asked for, from which the path follows.
 pub(super) struct Wanted<'w> {
@@ -187,4 +190,27 @@ impl Wanted<'_> {
             }
         }
     }
+}
+
+/// Returns the bit of the firewall mark for packets to be marked.
+pub(super) fn ce_mark(options: &FileOptions, file: &FileOptions) -> u32 {
+    options.ce_mark.or(file.ce_mark).unwrap_or(CE_MARK)
+}
+
+/// Returns the error of a router without `what`, with an example of it.
+pub(super) fn needs(what: &str, example: &str) -> Failure {
+    Failure::new(format!("a router needs {what}"), format!("write for example {example}, or put it into --config"))
+}
+
+/// Returns the smallest MTU of these interfaces.
+fn segments(interfaces: &[String]) -> Result<u32, Failure> {
+    let mut least = None;
+    for interface in interfaces {
+        let mtu = mtu(interface).map_err(Failure::plain)?;
+        least = Some(least.map_or(mtu, |least: u32| least.min(mtu)));
+    }
+    least.ok_or_else(|| {
+        let message = "gso needs --interface: packets that are joined must not be written anew, so rules of ours have to mark them";
+        Failure::new(message, "name the interface, or leave gso out")
+    })
 }

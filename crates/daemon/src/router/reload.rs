@@ -6,10 +6,11 @@ use fairlane_linux::{Reservation, Rules};
 use sd_notify::NotifyState;
 use tracing::{error, info, warn};
 
-use super::action::{refused, rules};
 use super::metrics_server::MetricsServer;
-use super::settings::{Direction, Path, Settings, Way};
+use super::ready::{refused, rules};
+use super::settings::Settings;
 use super::supervisor::{Supervisor, notify};
+use super::way::{Direction, Path, Way};
 
 impl Supervisor<'_> {
     /// Reads the file again. If it is wrong, the log says why and nothing changes.

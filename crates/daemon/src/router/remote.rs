@@ -8,7 +8,8 @@ use fairlane_linux::{BindError, BridgeConfig, BridgeError, Report, Router, Route
 use fairlane_qdisc::{Duration, Rate};
 
 use super::kernel::KernelRouter;
-use super::settings::{Path, Settings, Way};
+use super::settings::Settings;
+use super::way::{Path, Way};
 
 /// A router that is ready to run.
 pub(super) enum Engine {

@@ -6,18 +6,15 @@ use std::path::PathBuf;
 use fairlane_console::floods::{self, Finding, Mix};
 use fairlane_console::{Failure, explain};
 use fairlane_linux::{
-    BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, PacketNeeds, QueueConfig, Queues, RouterConfig,
-    mtu, runtime_file,
+    BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, PacketNeeds, RouterConfig, runtime_file,
 };
-use fairlane_qdisc::{Duration, Host, QdiscConfig, QdiscParameters, Rate, Seed, SimplePacket};
+use fairlane_qdisc::{Duration, Host, QdiscParameters, Rate, Seed, SimplePacket};
 
 use super::autorate_settings::AutorateSettings;
 use super::file::{self, FileSettings};
-use super::path::Wanted;
+use super::path::{Wanted, ce_mark, needs};
+use super::way::{Direction, Path, Way, bridge, queue};
 use crate::args::router::{self as args, FileOptions, Log, Metrics, RouterArgs};
-
-/// The default bit that tells our rules which packets to mark. Lower bits are in common use.
-const CE_MARK: u32 = 0x4000_0000;
 
 /// The maximum number of packets that wait in an NFQUEUE (`max_packets` in fairlane-linux).
 const KERNEL_LIMIT: u64 = 65_536;
@@ -27,67 +24,6 @@ pub(crate) const SOCKET: &str = ".sock";
 
 /// The default of `--drain`.
 const DRAIN: Duration = Duration::from_millis(2000);
-
-/// Where packets wait.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Path {
-    /// In this process, or in the kernel for this process.
-    Process(DataPath),
-    /// In the kernel, in a BPF program at this interface.
-    Kernel(String),
-}
-
-/// The packets of an interface that are shaped, where both directions can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
-    /// Leaving.
-    Up,
-    /// Arriving.
-    Down,
-}
-
-impl Direction {
-    /// Returns the name in options, metrics and state.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-        }
-    }
-}
-
-/// A queue and the link behind it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Way {
-    /// `None` for the one of a router with `--rate`.
-    pub(super) direction: Option<Direction>,
-    pub(super) path: Path,
-    pub(super) link: Link,
-    pub(super) discipline: QdiscConfig,
-}
-
-impl Path {
-    /// Returns the name in options.
-    const fn kind(&self) -> &'static str {
-        match self {
-            Self::Process(DataPath::Queue(_)) => "nfqueue",
-            Self::Process(DataPath::Bridge(_)) => "bridge",
-            Self::Kernel(_) => "bpf",
-        }
-    }
-
-    /// Returns the NFQUEUEs; `None` on other paths.
-    pub(super) fn queues(&self) -> Option<Queues> {
-        queue(self).map(|queue| queue.queues)
-    }
-}
-
-impl Way {
-    /// Returns `true` for packets that arrive by an interface.
-    pub(super) fn is_down(&self) -> bool {
-        self.direction == Some(Direction::Down)
-    }
-}
 
 /// All settings of a router.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,10 +129,6 @@ fn rates(options: &FileOptions, file: &FileOptions) -> Result<Vec<(Option<Direct
         (Some(rate), both) if both.is_empty() => Ok(vec![(None, rate)]),
         _ => Err(Failure::new("--rate and --up or --down contradict each other", "leave --rate out")),
     }
-}
-
-pub(super) fn ce_mark(options: &FileOptions, file: &FileOptions) -> u32 {
-    options.ce_mark.or(file.ce_mark).unwrap_or(CE_MARK)
 }
 
 impl Settings {
@@ -324,20 +256,6 @@ impl Settings {
     }
 }
 
-const fn queue(path: &Path) -> Option<&QueueConfig> {
-    match path {
-        Path::Process(DataPath::Queue(queue)) => Some(queue),
-        _ => None,
-    }
-}
-
-const fn bridge(path: &Path) -> Option<&BridgeConfig> {
-    match path {
-        Path::Process(DataPath::Bridge(bridge)) => Some(bridge),
-        _ => None,
-    }
-}
-
 /// Returns `true` if an interface is inside before and outside then, or the other way round.
 fn changes_sides(old: &BridgeConfig, new: &BridgeConfig) -> bool {
     old.inside == new.outside || old.outside == new.inside
@@ -346,23 +264,6 @@ fn changes_sides(old: &BridgeConfig, new: &BridgeConfig) -> bool {
 /// Returns true if GSO packets are queued whole.
 fn whole(path: &Path) -> bool {
     queue(path).is_some_and(|queue| queue.gso.is_some()) || bridge(path).is_some_and(|bridge| bridge.gso)
-}
-
-pub(super) fn needs(what: &str, example: &str) -> Failure {
-    Failure::new(format!("a router needs {what}"), format!("write for example {example}, or put it into --config"))
-}
-
-/// Returns the smallest MTU of these interfaces.
-pub(super) fn segments(interfaces: &[String]) -> Result<u32, Failure> {
-    let mut least = None;
-    for interface in interfaces {
-        let mtu = mtu(interface).map_err(Failure::plain)?;
-        least = Some(least.map_or(mtu, |least: u32| least.min(mtu)));
-    }
-    least.ok_or_else(|| {
-        let message = "gso needs --interface: packets that are joined must not be written anew, so rules of ours have to mark them";
-        Failure::new(message, "name the interface, or leave gso out")
-    })
 }
 
 const fn framing(framing: args::Framing) -> Framing {

@@ -6,7 +6,8 @@ use fairlane_linux as linux;
 use fairlane_qdisc::{Counters, Reason};
 
 use super::autorate::AutorateView;
-use super::settings::{Path, Settings, Way};
+use super::settings::Settings;
+use super::way::{Path, Way};
 use crate::state::{
     AutorateState, Bridge, Count, Delays, DirectionCounts, Discipline, Kernel, Link, Reasons, State, TopFlow, quantile,
 };

@@ -15,13 +15,14 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use sd_notify::NotifyState;
 use tracing::{error, info, warn};
 
-use super::action::{Ready, refused};
 use super::autorate::Adjuster;
 use super::http::{Current, Exporter};
 use super::installed::{InstalledRules, clean_up};
 use super::metrics_server::MetricsServer;
+use super::ready::{Ready, refused};
 use super::remote::{Engine, Remote};
-use super::settings::{Direction, Path, Settings, Sources, Way};
+use super::settings::{Settings, Sources};
+use super::way::{Direction, Path, Way};
 use super::{log, privileges};
 use crate::args::router::Log;
 

@@ -9,15 +9,9 @@ use std::time::Duration;
 use fairlane_console::Failure;
 use ureq::Agent;
 
-use super::socket;
+use super::socket::{self, MOST_BYTES, PATIENCE};
 use crate::args::USUAL;
 use crate::state::State;
-
-/// The longest time that a router may take to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The maximum length of an answer in bytes, far more than the largest one.
-pub(super) const MOST_BYTES: u64 = 16 << 20;
 
 /// A client of a router, or of a discipline in the kernel.
 #[derive(Clone, Debug)]

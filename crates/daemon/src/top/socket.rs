@@ -2,8 +2,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fairlane_console::Failure;
+
+/// The longest time that a router may take to answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The maximum length of an answer in bytes, far more than the largest one.
+pub(super) const MOST_BYTES: u64 = 16 << 20;
 
 /// Asks the router at the socket `path` for its state.
 ///
@@ -13,8 +20,6 @@ use fairlane_console::Failure;
 pub(super) fn get(path: &Path) -> io::Result<String> {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
-
-    use super::client::{MOST_BYTES, PATIENCE};
 
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(PATIENCE))?;

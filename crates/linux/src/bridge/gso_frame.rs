@@ -7,8 +7,8 @@
 use fairlane_capture::{FlowId, Headers, LinkType};
 
 use super::frame::{COPIED, IncomingFrame, NEEDS_CHECKSUM, VIRTIO};
-use crate::gso::{self, HeaderLengths};
-use crate::link::LinkLayer;
+use crate::packet::gso::{self, HeaderLengths};
+use crate::packet::link_layer::LinkLayer;
 
 /// `VIRTIO_NET_HDR_GSO_TCPV4`, `_TCPV6` and `_UDP_L4`, and the flag `_ECN`.
 const TCP4: u8 = 1;

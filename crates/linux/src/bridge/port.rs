@@ -11,9 +11,9 @@ use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, getsockopt, 
 use super::error::BridgeError;
 use super::frame::{ETHERNET, IncomingFrame, VIRTIO};
 use super::interface::{Interface, check_index};
-use super::ring::{ReceivedFrame, Rings, tag};
-use crate::lock::Lock;
-use crate::option::{bind_packet, get, receive_packet, set};
+use super::ring::{PortUse, ReceivedFrame, Rings, tag};
+use crate::sys::lock_file::Lock;
+use crate::sys::sockopt::{bind_packet, get, receive_packet, set};
 
 /// The send buffer, which also counts the kernel's overhead. Larger than the slots of the ring need.
 const SEND_BUFFER: usize = 32 << 20;
@@ -31,14 +31,6 @@ const ALL: u16 = libc::ETH_P_ALL as u16;
 const NONE: u16 = 0xffff;
 /// No Ethernet type: the socket receives nothing.
 const NO_PROTOCOL: u16 = 0;
-
-/// What a port is open for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PortUse {
-    Both,
-    Receive,
-    Send,
-}
 
 /// An interface that is open for receiving, sending or both.
 pub(crate) struct Port {

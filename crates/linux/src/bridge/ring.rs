@@ -14,8 +14,7 @@ use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::frame::{IncomingFrame, TAG, VIRTIO};
-use super::port::PortUse;
-use crate::option::set;
+use crate::sys::sockopt::set;
 
 /// The size of the receive ring in bytes. Frames wait there while the thread does other work.
 const RECEIVE_BYTES: usize = 8 << 20;
@@ -47,6 +46,14 @@ const TP_STATUS_SEND_REQUEST: u32 = 1;
 
 /// The type of an IEEE 802.1Q tag, used if the kernel does not report the type.
 const CUSTOMER_TAG: u16 = 0x8100;
+
+/// What a port is open for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PortUse {
+    Both,
+    Receive,
+    Send,
+}
 
 /// The two rings of a socket.
 pub(super) struct Rings {

@@ -1,6 +1,7 @@
 //! Messages from the kernel. A datagram holds one or more.
 
-use super::{HEADERS, MSG_PACKET, NLMSG_ERROR, NLMSG_HEADER, PacketMessage, aligned};
+use super::{HEADERS, MSG_PACKET, NLMSG_ERROR, NLMSG_HEADER, PacketMessage};
+use crate::sys::attributes::aligned;
 
 /// A message from the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

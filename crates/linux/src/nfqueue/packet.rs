@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::attribute::{Attributes, number};
+use super::attribute::number;
+use crate::sys::attributes::Attributes;
 
 const NFQA_PACKET_HDR: u16 = 1;
 const NFQA_MARK: u16 = 3;

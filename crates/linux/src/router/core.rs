@@ -10,13 +10,13 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
 use crate::bridge::BridgeError;
-use crate::classifier::{Classifier, PacketNeeds};
-use crate::clock::now;
-use crate::config::BridgeConfig;
-use crate::handle::{Command, Reload, RouterHandle};
-use crate::report::Report;
+use crate::packet::classifier::{Classifier, PacketNeeds};
+use crate::router::config::BridgeConfig;
+use crate::router::handle::{Command, Reload, RouterHandle};
+use crate::router::report::Report;
 use crate::shaper::Shaper;
-use crate::top_flows::TopFlows;
+use crate::shaper::top_flows::TopFlows;
+use crate::sys::clock::now;
 
 /// The interval between reports.
 pub(super) const PUBLISH_INTERVAL: Duration = Duration::from_millis(250);
@@ -141,10 +141,11 @@ mod tests {
     use fairlane_qdisc::{Host, Kind, QdiscConfig, QdiscParameters, Rate, Seed};
 
     use super::*;
-    use crate::config::{DataPath, QueueConfig, RouterConfig};
-    use crate::link::{Framing, Link, LinkLayer};
     use crate::nfqueue::PacketMessage;
-    use crate::packet::{Marking, QueuedPacket};
+    use crate::packet::link_layer::{Framing, LinkLayer};
+    use crate::router::config::Link;
+    use crate::router::config::{DataPath, QueueConfig, RouterConfig};
+    use crate::shaper::queued_packet::{Marking, QueuedPacket};
 
     const MEGABIT: Rate = Rate::from_bits_per_second(1_000_000);
     const TWO_MEGABITS: Rate = Rate::from_bits_per_second(2_000_000);

@@ -18,13 +18,13 @@ use nix::sys::prctl::set_timerslack;
 
 use super::core::{Core, PUBLISH_INTERVAL, wait};
 use super::packet_ids::PacketIds;
-use crate::classifier::Classifier;
-use crate::clock::now;
-use crate::driver::{Driver, QueueDriver};
-use crate::kernel::KernelQueue;
 use crate::nfqueue::Verdict;
-use crate::packet::QueuedPacket;
-use crate::report::Report;
+use crate::nfqueue::proc::KernelQueue;
+use crate::packet::classifier::Classifier;
+use crate::router::driver::{Driver, QueueDriver};
+use crate::router::report::Report;
+use crate::shaper::queued_packet::QueuedPacket;
+use crate::sys::clock::now;
 
 /// The queues and the state that they share.
 pub(super) struct MultiQueue {

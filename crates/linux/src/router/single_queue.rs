@@ -6,9 +6,9 @@ use fairlane_qdisc::{Duration, Time};
 use nix::sys::prctl::set_timerslack;
 
 use super::core::{Core, PUBLISH_INTERVAL, wait};
-use crate::clock::now;
-use crate::driver::Driver;
-use crate::report::Report;
+use crate::router::driver::Driver;
+use crate::router::report::Report;
+use crate::sys::clock::now;
 
 /// The number of packets of a batch that share one reading of the clock.
 ///

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use nix::libc;
 use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket};
 
-use crate::option::get_with;
+use crate::sys::sockopt::get_with;
 
 /// The multicast group of nf_tables (`NFNLGRP_NFTABLES`, `linux/netfilter/nfnetlink.h`).
 const NFTABLES: u32 = 7;

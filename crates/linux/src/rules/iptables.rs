@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::tool::run;
 use super::{RuleDirection, RuleError, Rules};
-use crate::queues::Queues;
+use crate::nfqueue::queue_numbers::Queues;
 
 /// The tools for IPv4 and IPv6.
 const FAMILIES: [Family; 2] = [

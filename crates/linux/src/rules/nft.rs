@@ -2,7 +2,7 @@
 
 use super::tool::run;
 use super::{RuleDirection, RuleError, Rules};
-use crate::queues::Queues;
+use crate::nfqueue::queue_numbers::Queues;
 
 const NFT: &str = "nft";
 

@@ -5,7 +5,7 @@ use std::io;
 use fairlane_qdisc::Duration;
 
 use super::RuleError;
-use crate::lock::Lock;
+use crate::sys::lock_file::Lock;
 
 /// The time that a router which is ending has to release what it has reserved.
 const ENDING: Duration = Duration::from_millis(2000);

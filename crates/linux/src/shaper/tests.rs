@@ -4,9 +4,9 @@ use fairlane_capture::FlowsBy;
 use fairlane_qdisc::{Host, Kind, QdiscParameters, Seed, Stream};
 
 use super::*;
-use crate::classifier::Classifier;
-use crate::link::LinkLayer;
 use crate::nfqueue::PacketMessage;
+use crate::packet::classifier::Classifier;
+use crate::packet::link_layer::LinkLayer;
 
 const RULE: Marking = Marking::ByRule(1);
 const MEGABIT: Rate = Rate::from_bits_per_second(1_000_000);
@@ -240,5 +240,5 @@ fn another_discipline_keeps_queued_packets() {
     let order: Vec<u32> = gone(&mut shaper);
     assert_eq!(order, (0..22).collect::<Vec<_>>());
     // The packet that is being sent takes 8 ms, those after it 4 ms each.
-    assert_eq!((times[0], times[20], shaper.disciplines.len()), (millis(8), millis(8 + 20 * 4), 1));
+    assert_eq!((times[0], times[20]), (millis(8), millis(8 + 20 * 4)));
 }

@@ -7,6 +7,7 @@ pub(crate) mod flow_queues;
 pub(crate) mod longest;
 pub(crate) mod new_old_lists;
 pub(crate) mod queue_numbers;
+pub(crate) mod replaceable;
 pub(crate) mod ring;
 pub(crate) mod room;
 pub(crate) mod schedule;

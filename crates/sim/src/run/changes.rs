@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::mem;
 
-use fairlane_qdisc::{BoxQdisc, Host, ParameterError, Rate, Time};
+use fairlane_qdisc::{BoxQdisc, Host, ParameterError, Rate, ReplaceableQdisc, Time};
 use fairlane_scenario::{Access, FlowGroup, Hop, Link, LinkSide, Scenario, Source, Traffic};
 
 use crate::build::names::{link_name, link_of};
@@ -14,7 +14,6 @@ use crate::network::droptail_link::DroptailLink;
 use crate::network::link::{LinkQueue, Managed, droptail_limit};
 use crate::packet::Packet;
 use crate::run::engine::Engine;
-use crate::run::reloaded::Reloaded;
 
 /// The reason why a scenario cannot be changed in this way while it runs.
 #[derive(Debug)]
@@ -134,8 +133,9 @@ impl<O: Observer> Network<O> {
         let state = &mut self.topology.links[link as usize];
         state.queue = match (mem::replace(&mut state.queue, LinkQueue::Droptail(DroptailLink::default())), queue) {
             (LinkQueue::Managed(managed), NewQueue::Discipline(kind, discipline)) => {
-                let discipline = Box::new(Reloaded::new(managed.discipline, discipline));
-                LinkQueue::Managed(Box::new(Managed { kind, discipline, ..*managed }))
+                let mut replaced = ReplaceableQdisc::new(managed.discipline);
+                replaced.replace(discipline);
+                LinkQueue::Managed(Box::new(Managed { kind, discipline: Box::new(replaced), ..*managed }))
             }
             (queue, NewQueue::Limit(limit)) => {
                 self.topology.media[state.medium as usize].limit = limit;

@@ -5,7 +5,6 @@ pub(crate) mod changes;
 pub(crate) mod engine;
 pub(crate) mod intervals;
 pub(crate) mod queue_results;
-pub(crate) mod reloaded;
 pub(crate) mod replay;
 pub(crate) mod sampling;
 pub(crate) mod simulation;

@@ -1,12 +1,12 @@
 //! The library's disciplines in the guest's kernel, as BPF programs.
 
-use fairlane_linux::lab::{Lab, LabError};
+use fairlane_lab::{Lab, LabError};
 use fairlane_scenario::Scenario;
 
 /// Returns the lab with the BPF program of the scenario's discipline in place of the library's.
 #[cfg(feature = "bpf")]
 pub(super) fn with_program(lab: Lab, scenario: &Scenario) -> Result<Lab, LabError> {
-    use fairlane_linux::lab::Installer;
+    use fairlane_lab::Installer;
 
     let program = program(scenario).map_err(LabError::Elsewhere)?;
     let install = move |interface: &str| match fairlane_bpf::attach(interface, &program) {

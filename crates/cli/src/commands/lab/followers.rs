@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairlane_linux::lab::LabSample;
+use fairlane_lab::LabSample;
 use fairlane_outcome::tables::TableError;
 use fairlane_outcome::{Extent, Timeline};
 use fairlane_qdisc::{Duration, Time};

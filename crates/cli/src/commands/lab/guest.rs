@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use fairlane_console::{Failure, Stopwatch};
 use fairlane_guest::inside::{self, Progress};
 use fairlane_guest::{Guest, GuestError, Kernel, Limits};
-use fairlane_linux::lab::{IpVersion, Lab, LabError, Measured};
+use fairlane_lab::{IpVersion, Lab, LabError, Measured};
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_runner::compare::with_kind;
 use fairlane_scenario::{Document, FlowGroup, Scenario, Source, Traffic};

@@ -1,6 +1,6 @@
 //! A run of the lab as bytes: the job for a guest, and its answer.
 
-use fairlane_linux::lab::{Check, Checks, LabError, LabSample, Measured};
+use fairlane_lab::{Check, Checks, LabError, LabSample, Measured};
 use fairlane_outcome::{FlowSample, QueueSample, Run};
 use fairlane_qdisc::{Count, Duration};
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,172 @@
+//! The differences between the kernel's TCP and the simulator's, for a comparison of the two.
+
+use fairlane_scenario::{
+    Application, Congestion, FlowGroup, LossRecovery, PacketSizes, SlowStart, Source, Tcp, Traffic,
+};
+
+use crate::plan::{LabPlan, kernel_name, tcp_of};
+
+impl LabPlan {
+    /// Returns the differences between the TCP of Linux and that of the simulator, a sentence for each.
+    pub(crate) fn differences(&self) -> Vec<String> {
+        let groups = self.scenario.flows.iter().filter_map(|group| Some((group, tcp_of(group)?)));
+        let tcp = groups.flat_map(|(group, tcp)| of_group(group, tcp, self.recovery()));
+        tcp.chain(self.scenario.flows.iter().filter_map(|group| self.sizes(group))).collect()
+    }
+
+    /// Returns the limits of the sizes of a group's datagrams, if they vary.
+    fn sizes(&self, group: &FlowGroup) -> Option<String> {
+        let Traffic::Udp(udp) = &group.traffic else { return None };
+        let varies = udp.sizes == PacketSizes::Geometric || matches!(udp.source, Source::Trace(_));
+        let [least, most] = self.udp_sizes();
+        varies.then(|| format!("flows.{}: the lab's datagrams have {least} to {most} bytes", group.name))
+    }
+}
+
+/// Returns the differences of one group. `recovery` is the loss recovery of the kernel.
+fn of_group(group: &FlowGroup, tcp: &Tcp, recovery: LossRecovery) -> Vec<String> {
+    let (name, cc, kernel) = (&group.name, tcp.congestion.name(), kernel_name(tcp));
+    let mut lines = Vec::new();
+    if cc != kernel {
+        lines.push(format!("flows.{name}.cc: \"{cc}\" runs as Linux's {kernel}"));
+    }
+    if tcp.recovery != recovery {
+        let (here, there) = (tcp.recovery.name(), recovery.name());
+        lines.push(format!(
+            "flows.{name}: the simulator repairs losses by \"{here}\", Linux by \"{there}\"; cc = \"{kernel}\" with \
+             recovery = \"{there}\" is the same in both"
+        ));
+    }
+    let slow_start = slow_start(tcp.congestion);
+    if tcp.slow_start != slow_start {
+        let (here, there) = (tcp.slow_start.name(), slow_start.name());
+        lines.push(format!(
+            "flows.{name}: slow start is \"{here}\" in the simulator and \"{there}\" in Linux; slow_start = \"{there}\" is \
+             the same in both"
+        ));
+    }
+    if tcp.congestion == Congestion::Vegas {
+        lines.push(format!(
+            "flows.{name}: Linux's vegas keeps 2 to 4 packets in the queue, the simulator's 1 to 3, as in ns-2"
+        ));
+    }
+    match tcp.application {
+        // The lab refuses pages, video and calls.
+        Application::Ftp if group.later_phases.is_empty() || tcp.handshake => {}
+        Application::Ftp => lines.push(format!(
+            "flows.{name}: Linux opens a connection for each phase after the first, which takes a round trip that the \
+             simulator's do not; handshake = true is the same in both"
+        )),
+        Application::Web(_) | Application::Video(_) | Application::Rpc(_) => {}
+        Application::Transfers(_) => lines.push(format!(
+            "flows.{name}: Linux opens a connection for each transfer, which takes a round trip that the simulator's do not"
+        )),
+        Application::OnOff(_) => lines.push(format!(
+            "flows.{name}: at the end of an on period Linux still sends two segments that its buffer holds, the simulator none"
+        )),
+    }
+    let keys = other_keys(tcp);
+    if !keys.is_empty() {
+        lines.push(format!(
+            "flows.{name}: {} of the simulator's TCP {} not Linux's; preset = \"modern\" comes closest",
+            keys.join(", "),
+            if keys.len() == 1 { "is" } else { "are" }
+        ));
+    }
+    lines
+}
+
+/// Returns the end of slow start in the kernel: HyStart is a part of its CUBIC.
+const fn slow_start(congestion: Congestion) -> SlowStart {
+    match congestion {
+        Congestion::Cubic => SlowStart::HyStart,
+        _ => SlowStart::Standard,
+    }
+}
+
+/// Returns the keys whose values differ from those of TCP today. Congestion control, loss recovery and slow start are compared
+/// elsewhere, and the lab follows `window`, `ecn` and `pacing`.
+fn other_keys(tcp: &Tcp) -> Vec<&'static str> {
+    let modern = Tcp::modern(tcp.congestion, tcp.window);
+    let keys = [
+        ("tick", tcp.tick != modern.tick),
+        ("min_rto", tcp.min_rto != modern.min_rto),
+        ("max_rto", tcp.max_rto != modern.max_rto),
+        ("initial_rto", tcp.initial_rto != modern.initial_rto),
+        ("initial_window", tcp.initial_window != modern.initial_window),
+        ("limited_transmit", tcp.limited_transmit != modern.limited_transmit),
+        ("byte_counting", tcp.byte_counting != modern.byte_counting),
+        ("timestamps", tcp.timestamps != modern.timestamps),
+        ("delayed_ack", tcp.delayed_ack != modern.delayed_ack),
+        ("ecn_timeout", tcp.ecn_timeout != modern.ecn_timeout),
+        ("accurate_ecn", tcp.accurate_ecn != modern.accurate_ecn),
+        ("burst", tcp.burst != modern.burst),
+    ];
+    keys.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_scenario::Document;
+
+    use super::*;
+    use crate::address::IpVersion;
+
+    /// Returns the differences for groups with these keys under `[tcp]`.
+    fn differences(tcp: &str, groups: &[&str]) -> Vec<String> {
+        let mut text = format!("duration = \"1s\"\n[tcp]\n{tcp}\n[bottleneck]\nrate = \"10mbit\"\n");
+        for (index, keys) in groups.iter().enumerate() {
+            text += &format!("[[flows]]\nname = \"f{index}\"\nkind = \"tcp\"\n{keys}\n");
+        }
+        let scenario = Document::parse("test.toml", &text).and_then(|document| document.scenario());
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        LabPlan::new(&scenario, IpVersion::V4).unwrap().differences()
+    }
+
+    /// Linux's names with `preset = "modern"` mean the same in both, but for the slow start of CUBIC. UDP and other groups do not
+    /// matter.
+    #[test]
+    fn modern_names_are_the_same() {
+        for keys in ["cc = \"reno\"", "cc = \"dctcp\"", "cc = \"bbr\"", "cc = \"cubic\"\ntcp.slow_start = \"hystart\""]
+        {
+            assert_eq!(differences("preset = \"modern\"", &[keys]), [""; 0], "{keys}");
+        }
+        let cubic = differences("preset = \"modern\"", &["cc = \"cubic\""]);
+        assert_eq!(cubic.len(), 1, "{cubic:?}");
+        assert!(cubic[0].contains("\"hystart++\" in the simulator and \"hystart\" in Linux"), "{cubic:?}");
+        assert_eq!(differences("preset = \"modern\"\nrecovery = \"newreno\"", &["cc = \"reno\""]), [""; 0]);
+        assert_eq!(differences("preset = \"modern\"\npacing = true\necn = true", &["cc = \"dctcp\""]), [""; 0]);
+    }
+
+    /// Would catch a difference that is not named, or not at its group.
+    #[test]
+    fn other_meanings_are_named() {
+        let lines = differences("preset = \"modern\"", &["cc = \"sack\"", "cc = \"newreno\""]);
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert_eq!(lines[0], "flows.f0.cc: \"sack\" runs as Linux's reno");
+        assert_eq!(lines[1], "flows.f1.cc: \"newreno\" runs as Linux's reno");
+        assert!(lines[2].starts_with("flows.f1: the simulator repairs losses by \"newreno\", Linux by \"sack\""));
+
+        let lines = differences("preset = \"modern\"\nrecovery = \"reno\"", &["cc = \"reno\""]);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains("by \"reno\", Linux by \"newreno\""), "{lines:?}");
+
+        let lines = differences("preset = \"modern\"\nslow_start = \"hystart++\"", &["cc = \"reno\""]);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains("\"hystart++\" in the simulator and \"standard\" in Linux"), "{lines:?}");
+
+        assert!(differences("preset = \"modern\"", &["cc = \"vegas\""])[0].contains("2 to 4 packets"));
+    }
+
+    /// With the parameters of 1999 all keys that Linux has otherwise are named.
+    #[test]
+    fn parameters_of_another_time_are_named() {
+        let lines = differences("preset = \"ns2-1999\"", &["cc = \"sack\""]);
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        let keys =
+            "tick, max_rto, initial_rto, initial_window, limited_transmit, byte_counting, timestamps, delayed_ack";
+        assert!(lines[1].starts_with(&format!("flows.f0: {keys} of the simulator's TCP are not Linux's")), "{lines:?}");
+        let one = differences("preset = \"modern\"\ndelayed_ack = false", &["cc = \"reno\""]);
+        assert!(one[0].starts_with("flows.f0: delayed_ack of the simulator's TCP is not"), "{one:?}");
+    }
+}

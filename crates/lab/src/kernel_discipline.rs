@@ -1,0 +1,467 @@
+//! The kernel's own discipline that corresponds to one of the library's, in the words of tc(8).
+
+use std::fmt::Display;
+
+use fairlane_qdisc::discipline::cake::{AckFilter, Diffserv, Isolation};
+use fairlane_qdisc::discipline::choke::{self, Candidates, Draw};
+use fairlane_qdisc::discipline::codel::CodelParameters;
+use fairlane_qdisc::discipline::droptail::Drop;
+use fairlane_qdisc::discipline::pie::{self, PieParameters};
+use fairlane_qdisc::discipline::red::{RedParameters, Uniformize};
+use fairlane_qdisc::discipline::sfb::{BinConfig, DecrementAt, DropOnOver};
+use fairlane_qdisc::discipline::sfq::Admission;
+use fairlane_qdisc::discipline::{cake, droptail, fq_codel, fq_pie, red, sfb, sfq};
+use fairlane_qdisc::{AnyConfig, Duration, Rate, Size};
+
+/// The largest exponent of RED's weight that tc(8) tries.
+const MAX_EXPONENT: u32 = 31;
+
+/// The largest burst that is tried for a weight. It gives 2^-20 and smaller with any usual threshold.
+const MAX_BURST: u32 = 1 << 22;
+
+/// The most packets of a flow in sch_sfq (`SFQ_MAX_DEPTH`).
+const SFQ_DEPTH: u32 = 127;
+
+/// A discipline of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelDiscipline {
+    /// The words of tc(8), such as `choke limit 300 …`.
+    pub words: String,
+    /// The discipline holds packets back to the link's rate itself.
+    pub shapes: bool,
+    /// The differences between this discipline and the library's with its parameters, a sentence for each.
+    pub differences: Vec<String>,
+}
+
+impl KernelDiscipline {
+    /// Translates `config`, for a link of `rate` with packets of `packet` bytes. Returns `None` if the kernel has no
+    /// such discipline.
+    pub(crate) fn new(config: &AnyConfig, rate: Rate, packet: u64) -> Option<Self> {
+        let mut tc = Translation { words: Vec::new(), differences: Vec::new(), rate, packet: packet.max(1) };
+        match config {
+            AnyConfig::DropTail(config) => tc.droptail(config)?,
+            AnyConfig::Red(config) => tc.red(config),
+            AnyConfig::Choke(config) => tc.choke(config)?,
+            AnyConfig::Sfb(config) => tc.sfb(config),
+            AnyConfig::Sfq(config) => tc.sfq(config),
+            AnyConfig::Codel(config) => {
+                tc.word("codel");
+                tc.limit(config.limit);
+                tc.codel(&config.codel);
+            }
+            AnyConfig::FqCodel(config) => tc.fq_codel(config),
+            AnyConfig::Pie(config) => tc.pie(config),
+            AnyConfig::FqPie(config) => tc.fq_pie(config),
+            AnyConfig::Cake(config) => tc.cake(config),
+            _ => return None,
+        }
+        let shapes = matches!(config, AnyConfig::Cake(_));
+        Some(Self { words: tc.words.join(" "), shapes, differences: tc.differences })
+    }
+}
+
+/// A translation in progress.
+struct Translation {
+    words: Vec<String>,
+    differences: Vec<String>,
+    rate: Rate,
+    packet: u64,
+}
+
+impl Translation {
+    fn word(&mut self, word: &str) {
+        self.words.push(word.to_owned());
+    }
+
+    fn pair(&mut self, key: &str, value: impl Display) {
+        self.words.extend([key.to_owned(), value.to_string()]);
+    }
+
+    fn switch(&mut self, name: &str, on: bool) {
+        if on {
+            self.word(name);
+        }
+    }
+
+    fn time(&mut self, key: &str, time: Duration) {
+        self.pair(key, format!("{}us", time.as_nanos() / 1_000));
+    }
+
+    /// Notes a difference if `differs`.
+    fn differs(&mut self, differs: bool, sentence: &str) {
+        if differs {
+            self.differences.push(sentence.to_owned());
+        }
+    }
+
+    fn in_packets(&self, size: Size) -> u64 {
+        match size {
+            Size::Packets(packets) => packets.get().into(),
+            Size::Bytes(bytes) => (bytes.get() / self.packet).max(1),
+        }
+    }
+
+    fn in_bytes(&self, size: Size) -> u64 {
+        match size {
+            Size::Packets(packets) => u64::from(packets.get()) * self.packet,
+            Size::Bytes(bytes) => bytes.get(),
+        }
+    }
+
+    fn limit(&mut self, limit: Size) {
+        self.pair("limit", self.in_packets(limit));
+    }
+
+    fn droptail(&mut self, config: &droptail::Config) -> Option<()> {
+        match (config.drop, config.limit) {
+            (Drop::Tail, Size::Packets(_)) => self.word("pfifo"),
+            (Drop::Tail, Size::Bytes(_)) => self.word("bfifo"),
+            (Drop::Front, Size::Packets(_)) => self.word("pfifo_head_drop"),
+            (Drop::Front, Size::Bytes(_)) | (Drop::Random, _) => return None,
+        }
+        self.pair("limit", config.limit.number());
+        Some(())
+    }
+
+    fn red(&mut self, config: &red::Config) {
+        let RedParameters { min, max, ref avpkt, .. } = config.red;
+        self.word("red");
+        self.pair("limit", self.in_bytes(config.limit));
+        self.pair("min", self.in_bytes(min));
+        self.pair("max", self.in_bytes(max));
+        let min = self.in_bytes(min) as f64 / avpkt.get().max(1) as f64;
+        self.red_parameters(&config.red, min);
+        self.switch("harddrop", config.red.harddrop);
+        self.differs(config.probability_weight < 1.0, "sch_red does not filter the probability");
+    }
+
+    fn choke(&mut self, config: &choke::Config) -> Option<()> {
+        if matches!(config.draw, Draw::Front | Draw::Back) || !matches!(config.candidates, Candidates::Fixed(_)) {
+            return None;
+        }
+        let (min, max) = (self.in_packets(config.red.min), self.in_packets(config.red.max));
+        self.word("choke");
+        self.limit(config.limit);
+        self.pair("min", min);
+        self.pair("max", max);
+        self.red_parameters(&config.red, min as f64);
+        self.differs(
+            config.draw != Draw::Linux,
+            "sch_choke draws three times over its ring with the holes in it, and then takes the head",
+        );
+        self.differs(config.candidates != Candidates::Fixed(1), "sch_choke compares with one packet");
+        self.differs(!config.compare_above_max, "sch_choke compares above max too");
+        self.differs(config.count_matches, "sch_choke does not count an arrival that matched between RED's signals");
+        self.differs(config.drop_bit, "sch_choke removes a match at once");
+        Some(())
+    }
+
+    /// Adds what red and choke have in common; `min` is in mean packets.
+    fn red_parameters(&mut self, red: &RedParameters, min: f64) {
+        self.pair("avpkt", red.avpkt.get());
+        let exponent = (-red.weight.log2()).round().clamp(1.0, f64::from(MAX_EXPONENT)) as u32;
+        self.differs(
+            (red.weight - power_of_half(exponent)).abs() > 1e-12,
+            &format!("the kernel's weight of a sample is 2^-{exponent}, the nearest to {}", red.weight),
+        );
+        match burst_for(exponent, min) {
+            Some(burst) => self.pair("burst", burst),
+            None => self.differs(true, "tc(8) has no burst for this weight, and takes its default"),
+        }
+        self.pair("probability", red.probability);
+        let bandwidth = red.bandwidth.unwrap_or(self.rate);
+        self.pair("bandwidth", format!("{}bit", bandwidth.bits_per_second()));
+        self.switch("ecn", red.ecn);
+        self.differs(red.gentle, "the kernel's RED is not gentle");
+        self.differs(red.uniformize != Uniformize::Count, "the kernel's RED spaces its signals by count");
+        self.differs(red.spare, "the kernel's RED spares no packet");
+        self.differs(red.byte_drop, "the kernel's RED does not look at a packet's size");
+    }
+
+    fn sfb(&mut self, config: &sfb::Config) {
+        let sfb::Config { limit, bins, increment, decrement, decrement_at, freeze, harddrop } = config;
+        let BinConfig { levels, bins: on_a_level, bin_size, drop_on_over, rehash, jitter, warmup, .. } = *bins;
+        self.word("sfb");
+        self.limit(*limit);
+        self.pair("target", bin_size.get());
+        self.pair(
+            "max",
+            match drop_on_over {
+                DropOnOver::All { bin_max } => bin_max.get(),
+                DropOnOver::Any => bin_size.get(),
+            },
+        );
+        self.pair("increment", increment);
+        self.pair("decrement", decrement);
+        // tc(8) takes milliseconds here, whatever its manual page says.
+        self.pair("rehash", rehash.as_nanos() / 1_000_000);
+        self.pair("db", warmup.as_nanos() / 1_000_000);
+        let bits = 8 * self.packet;
+        self.pair("penalty_rate", (bins.penalty_rate.bits_per_second() / bits).max(1));
+        self.pair("penalty_burst", (bins.penalty_burst.get() / self.packet).max(1));
+        self.differs((levels, on_a_level) != (8, 16), "sch_sfb has 8 levels of 16 bins");
+        self.differs(
+            drop_on_over == DropOnOver::Any,
+            "sch_sfb drops when all bins of a flow are full, not any of them",
+        );
+        self.differs(*decrement_at != DecrementAt::Arrival, "sch_sfb lowers a probability at arrivals");
+        self.differs(freeze.is_some(), "sch_sfb changes a probability at each arrival");
+        self.differs(jitter, "sch_sfb moves its hash at even times");
+        self.differs(!harddrop, "sch_sfb drops a part of the packets that it could mark, from a probability of 1/2 on");
+        self.differs(!bins.ecn, "sch_sfb marks packets that can be marked");
+    }
+
+    fn sfq(&mut self, config: &sfq::Config) {
+        self.word("sfq");
+        self.limit(config.limit);
+        self.pair("divisor", config.flows.next_power_of_two());
+        // The queues of tc's `divisor` are ours; its `flows` are those that may hold packets at a time.
+        self.pair("flows", config.flows);
+        self.pair("depth", SFQ_DEPTH);
+        self.pair("quantum", self.in_bytes(config.quantum));
+        let perturb = config.perturb.unwrap_or(Duration::ZERO);
+        self.pair("perturb", perturb.as_secs().ceil() as u64);
+        self.switch("headdrop", config.headdrop);
+        self.differs(
+            self.in_packets(config.limit) > SFQ_DEPTH.into(),
+            &format!("sch_sfq holds at most {SFQ_DEPTH} packets of a flow"),
+        );
+        self.differs(config.admission != Admission::Steal, "sch_sfq admits a packet and drops from the longest queue");
+    }
+
+    fn codel(&mut self, codel: &CodelParameters) {
+        self.time("target", codel.target);
+        self.time("interval", codel.interval);
+        self.word(if codel.ecn { "ecn" } else { "noecn" });
+        if let Some(threshold) = codel.ce_threshold {
+            self.time("ce_threshold", threshold);
+        }
+    }
+
+    fn fq_codel(&mut self, config: &fq_codel::Config) {
+        self.word("fq_codel");
+        self.limit(config.limit);
+        self.pair("flows", config.flows);
+        self.pair("quantum", config.quantum.get());
+        self.pair("memory_limit", config.memory_limit.get());
+        self.pair("drop_batch", config.drop_batch);
+        self.codel(&config.codel);
+    }
+
+    fn pie(&mut self, config: &pie::Config) {
+        self.word("pie");
+        self.limit(config.limit);
+        self.pie_parameters(&config.pie);
+        self.differs(config.onoff, "sch_pie is always on");
+        self.differs(config.pie.ecn && config.pie.ecn_prob != 10, "sch_pie marks up to a probability of 10 %");
+    }
+
+    fn fq_pie(&mut self, config: &fq_pie::Config) {
+        self.word("fq_pie");
+        self.limit(config.limit);
+        self.pair("flows", config.flows);
+        self.pair("quantum", config.quantum.get());
+        self.pair("memory_limit", config.memory_limit.get());
+        self.pair("ecn_prob", config.pie.ecn_prob);
+        self.pie_parameters(&config.pie);
+    }
+
+    fn pie_parameters(&mut self, pie: &PieParameters) {
+        self.time("target", pie.target);
+        self.time("tupdate", pie.tupdate);
+        self.pair("alpha", pie.alpha);
+        self.pair("beta", pie.beta);
+        self.word(if pie.ecn { "ecn" } else { "noecn" });
+        self.word(if pie.bytemode { "bytemode" } else { "nobytemode" });
+        self.word(if pie.dq_rate_estimator { "dq_rate_estimator" } else { "no_dq_rate_estimator" });
+        self.differs(pie.max_burst != Duration::from_millis(150), "the kernel's PIE lets bursts of 150 ms through");
+    }
+
+    fn cake(&mut self, config: &cake::Config) {
+        self.word("cake");
+        // The library's thresholds and quanta follow the link's rate; the kernel's follow the rate of its own shaper.
+        let bandwidth = config.bandwidth.unwrap_or(self.rate);
+        self.pair("bandwidth", format!("{}bit", bandwidth.bits_per_second()));
+        // Given any overhead, it counts from behind the Ethernet header.
+        self.pair("overhead", 0);
+        self.word(match config.diffserv {
+            Diffserv::Diffserv3 => "diffserv3",
+            Diffserv::BestEffort => "besteffort",
+            Diffserv::Diffserv4 => "diffserv4",
+            Diffserv::Diffserv8 => "diffserv8",
+            Diffserv::Precedence => "precedence",
+        });
+        self.word(match config.isolation {
+            Isolation::TripleIsolate => "triple-isolate",
+            Isolation::DualSrcHost => "dual-srchost",
+            Isolation::DualDstHost => "dual-dsthost",
+            Isolation::Flows => "flows",
+            Isolation::SrcHost => "srchost",
+            Isolation::DstHost => "dsthost",
+            Isolation::Hosts => "hosts",
+            Isolation::FlowBlind => "flowblind",
+        });
+        self.time("rtt", config.rtt);
+        self.switch("ingress", config.ingress);
+        self.switch("wash", config.wash);
+        match config.ack_filter {
+            AckFilter::None => {}
+            AckFilter::Filter => self.word("ack-filter"),
+            AckFilter::Aggressive => self.word("ack-filter-aggressive"),
+        }
+        self.switch("nat", config.nat);
+        self.differs(
+            config.ack_filter != AckFilter::None,
+            "the kernel counts acknowledgements that sch_cake filters among the other drops of its AQM",
+        );
+        if let Some(limit) = config.limit {
+            self.pair("memlimit", self.in_bytes(limit));
+        }
+        self.differs(true, "sch_cake counts a packet's memory in the kernel, not its bytes, against its limit");
+    }
+}
+
+/// Returns the smallest burst for which tc(8) chooses the weight 2^-`exponent`: the first W of 1 and up with
+/// `burst + 1 - min <= (1 - (1 - 2^-W)^burst) / 2^-W`. `min` is in mean packets.
+fn burst_for(exponent: u32, min: f64) -> Option<u32> {
+    let first = min.ceil().max(1.0) as u32;
+    // The exponent rises with the burst.
+    let (mut low, mut high) = (first, MAX_BURST);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if exponent_of(middle, min).is_some_and(|found| found < exponent) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    (exponent_of(low, min) == Some(exponent)).then_some(low)
+}
+
+fn exponent_of(burst: u32, min: f64) -> Option<u32> {
+    (1..=MAX_EXPONENT).find(|&exponent| {
+        let weight = power_of_half(exponent);
+        f64::from(burst) + 1.0 - min <= (1.0 - power(1.0 - weight, burst)) / weight
+    })
+}
+
+/// Returns 2^-`exponent`.
+fn power_of_half(exponent: u32) -> f64 {
+    1.0 / (1_u64 << exponent) as f64
+}
+
+/// Returns `base` to the power of `exponent`, by squares.
+fn power(mut base: f64, mut exponent: u32) -> f64 {
+    let mut power = 1.0;
+    while exponent > 0 {
+        if exponent % 2 == 1 {
+            power *= base;
+        }
+        base *= base;
+        exponent /= 2;
+    }
+    power
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::{Kind, QdiscParameters};
+
+    use super::*;
+
+    fn translated(kind: Kind, set: &[(&str, &str)]) -> Option<KernelDiscipline> {
+        let rate = Rate::from_bits_per_second(10_000_000);
+        let parameters =
+            set.iter().fold(QdiscParameters::new(kind), |all, (key, value)| all.with(key, *value).unwrap());
+        KernelDiscipline::new(parameters.resolve(rate).unwrap().config(), rate, 1000)
+    }
+
+    /// tc-testing's example, `choke limit 1000`: min 83, max 250 and burst 138 give Wlog 6. Each burst up to it that
+    /// gives 6 is as good, and the smallest is chosen.
+    #[test]
+    fn a_burst_gives_its_weight() {
+        assert_eq!(exponent_of(138, 83.0), Some(6));
+        for (exponent, min) in [(5, 25.0), (6, 83.0), (9, 100.0), (9, 5.0), (2, 5.0)] {
+            let burst = burst_for(exponent, min).unwrap();
+            assert_eq!(exponent_of(burst, min), Some(exponent));
+            assert_ne!(exponent_of(burst - 1, min), Some(exponent), "{burst} is not the smallest");
+        }
+        assert!(burst_for(6, 83.0).unwrap() <= 138);
+        // With a burst of min, a packet above the average is let through by the largest weight; no smaller burst exists.
+        assert_eq!(burst_for(1, 100.0), Some(100));
+    }
+
+    /// The words against the manual pages tc-choke(8), tc-red(8), tc-sfb(8), tc-sfq(8), tc-codel(8), tc-fq_codel(8), tc-pie(8),
+    /// tc-fq_pie(8), tc-cake(8), tc-bfifo(8).
+    #[test]
+    fn words_are_those_of_tc() {
+        let words = |kind, set: &[(&str, &str)]| translated(kind, set).unwrap().words;
+        assert_eq!(words(Kind::DropTail, &[("limit", "64kb")]), "bfifo limit 64000");
+        assert_eq!(words(Kind::DropTail, &[("limit", "50p"), ("drop", "front")]), "pfifo_head_drop limit 50");
+        assert_eq!(
+            words(
+                Kind::Choke,
+                &[("limit", "300p"), ("min", "100p"), ("max", "200p"), ("weight", "0.015625"), ("probability", "0.02")]
+            ),
+            format!(
+                "choke limit 300 min 100 max 200 avpkt 1000 burst {} probability 0.02 bandwidth 10000000bit",
+                burst_for(6, 100.0).unwrap()
+            )
+        );
+        let red = words(Kind::Red, &[("limit", "300p"), ("min", "100p"), ("max", "200p"), ("ecn", "true")]);
+        assert!(red.starts_with("red limit 300000 min 100000 max 200000 avpkt 1000 burst "), "{red}");
+        assert!(red.ends_with("bandwidth 10000000bit ecn"), "{red}");
+        assert_eq!(
+            words(Kind::Sfb, &[]),
+            "sfb limit 300 target 20 max 25 increment 0.0005 decrement 0.00005 rehash 600000 db 60000 penalty_rate 10 penalty_burst 20"
+        );
+        assert_eq!(
+            words(Kind::Sfq, &[("perturb", "1500ms"), ("headdrop", "true")]),
+            "sfq limit 300 divisor 1024 flows 1024 depth 127 quantum 1000 perturb 2 headdrop"
+        );
+        assert_eq!(words(Kind::Codel, &[]), "codel limit 1000 target 5000us interval 100000us noecn");
+        assert_eq!(
+            words(Kind::FqCodel, &[("ce_threshold", "1ms")]),
+            "fq_codel limit 10240 flows 1024 quantum 1514 memory_limit 33554432 drop_batch 64 target 5000us interval 100000us ecn \
+             ce_threshold 1000us"
+        );
+        assert_eq!(
+            words(Kind::Pie, &[]),
+            "pie limit 1000 target 15000us tupdate 15000us alpha 2 beta 20 noecn nobytemode no_dq_rate_estimator"
+        );
+        assert!(words(Kind::FqPie, &[]).starts_with("fq_pie limit 10240 flows 1024 quantum 1514 "));
+        assert_eq!(
+            words(Kind::Cake, &[("isolation", "dual-srchost"), ("rtt", "30ms"), ("ingress", "true")]),
+            "cake bandwidth 10000000bit overhead 0 diffserv3 dual-srchost rtt 30000us ingress"
+        );
+        assert_eq!(
+            words(
+                Kind::Cake,
+                &[
+                    ("diffserv", "diffserv8"),
+                    ("isolation", "hosts"),
+                    ("wash", "true"),
+                    ("ack_filter", "aggressive"),
+                    ("nat", "true")
+                ]
+            ),
+            "cake bandwidth 10000000bit overhead 0 diffserv8 hosts rtt 100000us wash ack-filter-aggressive nat"
+        );
+    }
+
+    /// What the kernel does otherwise is told; a discipline that it does not have is refused.
+    #[test]
+    fn differences_are_told() {
+        let differences = |kind, set: &[(&str, &str)]| translated(kind, set).unwrap().differences;
+        let same = [("sampling", "linux"), ("count_matches", "false")];
+        assert_eq!(differences(Kind::Choke, &same), [""; 0]);
+        assert_eq!(differences(Kind::Choke, &[]).len(), 2);
+        let weight = differences(Kind::Red, &[("weight", "0.002")]);
+        assert_eq!(weight, ["the kernel's weight of a sample is 2^-9, the nearest to 0.002"]);
+        assert!(differences(Kind::Sfb, &[("bins", "23")])[0].contains("8 levels of 16 bins"));
+        for kind in [Kind::Blue, Kind::Gchoke, Kind::FrontChoke, Kind::Drr] {
+            assert_eq!(translated(kind, &[]), None, "{kind}");
+        }
+        assert_eq!(translated(Kind::DropTail, &[("drop", "random")]), None);
+    }
+}

@@ -1,0 +1,216 @@
+//! The lab's three network namespaces and their interfaces.
+
+use fairlane_linux::{Firewall, QueueSocket, Rules};
+
+pub(crate) mod node;
+mod offload;
+pub(crate) mod queue_port;
+
+use std::fs;
+use std::net::IpAddr;
+
+use fairlane_capture::FlowsBy;
+
+use crate::address::{IpVersion, Side};
+use crate::error::{LabError, setup};
+use crate::network::node::{Node, ip, iptables, sysctl};
+use crate::network::offload::switch_off;
+use crate::network::queue_port::bind;
+use crate::plan::LabPlan;
+
+/// The router's interfaces, to the left and to the right.
+pub(crate) const ROUTER: [&str; 2] = ["r0", "r1"];
+/// The interfaces of the hosts on the left and on the right.
+const HOSTS: [&str; 2] = ["s0", "d0"];
+
+/// The definition of a flow, the same as in the simulator.
+pub(crate) const FLOWS: FlowsBy = FlowsBy::FiveTuple;
+
+/// The bit of the firewall mark for packets to be marked.
+pub(crate) const CE_BIT: u32 = 1 << 30;
+
+/// The NFQUEUEs of packets to the right and of packets to the left.
+pub(crate) const QUEUES: [u16; 2] = [0, 1];
+
+/// The connected namespaces. Dropping it removes them.
+pub(crate) struct Network {
+    pub(crate) left: Node,
+    pub(crate) router: Node,
+    pub(crate) right: Node,
+}
+
+impl Network {
+    /// Creates the network without the rules of [`install_rules`].
+    pub(crate) fn new(plan: &LabPlan) -> Result<Self, LabError> {
+        let network =
+            Self { left: Node::new("lab-left")?, router: Node::new("lab-router")?, right: Node::new("lab-right")? };
+        let ip_version = plan.ip_version;
+        for node in network.nodes() {
+            node.run(move || {
+                for interfaces in ["all", "default"] {
+                    ipv6(interfaces, ip_version)?;
+                    sysctl(&format!("net/ipv4/conf/{interfaces}/rp_filter"), "0")?;
+                }
+                ip("link set lo up\n")
+            })?;
+        }
+        network.join(plan)?;
+        let sack = plan.sack;
+        for (node, side) in [(&network.left, Side::Left), (&network.right, Side::Right)] {
+            let routes = ecn_routes(plan, side);
+            node.run(move || {
+                tcp_parameters(sack)?;
+                ip(&routes)
+            })?;
+        }
+        Ok(network)
+    }
+
+    /// Returns the namespace of the hosts on `side`.
+    pub(crate) const fn hosts(&self, side: Side) -> &Node {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        }
+    }
+
+    fn nodes(&self) -> [&Node; 3] {
+        [&self.left, &self.router, &self.right]
+    }
+
+    /// Connects the namespaces. Neighbour entries are permanent, so that no packet waits for ARP.
+    fn join(&self, plan: &LabPlan) -> Result<(), LabError> {
+        let (left, right, mtu, ip_version) = (self.left.id(), self.right.id(), plan.mtu, plan.ip_version);
+        let pairs = format!(
+            "\
+link add r0 mtu {mtu} address 02:00:00:00:01:02 type veth peer name s0 mtu {mtu} address 02:00:00:00:01:01 netns {left}
+link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu} address 02:00:00:00:02:01 netns {right}
+"
+        );
+        self.router.run(move || {
+            ip(&pairs)?;
+            for (interface, side) in ROUTER.into_iter().zip([Side::Left, Side::Right]) {
+                up(interface, ip_version, side, true)?;
+                ip(&format!("route add {} via {}\n", ip_version.hosts(side), ip_version.interface(side, false)))?;
+            }
+            sysctl("net/ipv4/ip_forward", "1")?;
+            if ip_version == IpVersion::V6 { sysctl("net/ipv6/conf/all/forwarding", "1") } else { Ok(()) }
+        })?;
+        // Every address of the hosts of a side is local there.
+        for (interface, side) in HOSTS.into_iter().zip([Side::Left, Side::Right]) {
+            self.hosts(side).run(move || {
+                up(interface, ip_version, side, false)?;
+                let (hosts, router) = (ip_version.hosts(side), ip_version.interface(side, true));
+                ip(&format!("route add local {hosts} dev lo\nroute add default via {router}\n"))?;
+                // Unlike IPv4, IPv6 lets a socket have such an address only with this.
+                if ip_version == IpVersion::V6 { sysctl("net/ipv6/ip_nonlocal_bind", "1") } else { Ok(()) }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of packets dropped by all interfaces.
+    pub(crate) fn interface_drops(&self) -> Result<u64, LabError> {
+        let mut drops = 0;
+        for node in self.nodes() {
+            drops += node.run(|| {
+                let file = "/proc/thread-self/net/dev";
+                fs::read_to_string(file).map(|text| text.lines().map(dropped).sum::<u64>()).map_err(setup(file))
+            })?;
+        }
+        Ok(drops)
+    }
+}
+
+/// Installs the rules that send packets to the queues. Called in the router's namespace.
+pub(crate) fn install_rules() -> Result<(), LabError> {
+    for (queue, interface) in QUEUES.into_iter().zip([ROUTER[1], ROUTER[0]]) {
+        let rules = Rules::new(queue, &[interface.to_owned()], CE_BIT)?;
+        Firewall::find()?.install(&rules)?;
+    }
+    Ok(())
+}
+
+/// The NFQUEUE of packets that have left the kernel's own discipline, in the namespace on the right.
+pub(crate) const EXIT: u16 = 2;
+
+/// Sends packets that come from the router to an NFQUEUE, and returns it. Called in the namespace on the right.
+pub(crate) fn exit(ip_version: IpVersion) -> Result<QueueSocket, LabError> {
+    let (socket, [_, right]) = (bind(EXIT)?, HOSTS);
+    iptables(ip_version, &format!("*mangle\n-A PREROUTING -i {right} -j NFQUEUE --queue-num {EXIT}\nCOMMIT\n"))?;
+    Ok(socket)
+}
+
+/// Returns the drops in a line of `/proc/net/dev`, of received and of sent packets; 0 for a heading.
+fn dropped(line: &str) -> u64 {
+    let Some((_, counts)) = line.split_once(':') else { return 0 };
+    let counts: Vec<u64> = counts.split_whitespace().map(|count| count.parse().unwrap_or(0)).collect();
+    // The columns are bytes, packets, errors, drops and four more for received packets, then the same for sent ones.
+    counts.get(3).unwrap_or(&0) + counts.get(11).unwrap_or(&0)
+}
+
+/// Disables IPv6, or prepares it: addresses can be used at once.
+fn ipv6(interfaces: &str, ip_version: IpVersion) -> Result<(), LabError> {
+    let at = |name: &str| format!("net/ipv6/conf/{interfaces}/{name}");
+    if ip_version == IpVersion::V6 {
+        sysctl(&at("disable_ipv6"), "0")?;
+        return sysctl(&at("accept_dad"), "0");
+    }
+    // This fails if the kernel has no IPv6, and then there is nothing to disable.
+    let _ = sysctl(&at("disable_ipv6"), "1");
+    Ok(())
+}
+
+/// Configures `interface` of the router or of the hosts, with segmentation offloads off.
+fn up(interface: &str, ip_version: IpVersion, side: Side, router: bool) -> Result<(), LabError> {
+    let (address, prefix) = (ip_version.interface(side, router), ip_version.link_prefix());
+    let (neighbour, link) = (ip_version.interface(side, !router), if side == Side::Left { 1 } else { 2 });
+    let hardware = format!("02:00:00:00:0{link}:0{}", if router { 1 } else { 2 });
+    let at_once = if ip_version == IpVersion::V6 { " nodad" } else { "" };
+    ip(&format!(
+        "\
+address add {address}/{prefix} dev {interface}{at_once}
+link set {interface} up
+neighbour replace {neighbour} lladdr {hardware} dev {interface} nud permanent
+"
+    ))?;
+    switch_off(interface).map_err(setup(format!("offloads of {interface}")))
+}
+
+/// Returns ip(8)'s commands that let connections from `side` of flows with ECN ask for it.
+fn ecn_routes(plan: &LabPlan, side: Side) -> String {
+    let (router, ip_version) = (plan.ip_version.interface(side, true), plan.ip_version);
+    let flows = (0..plan.flows.len() as u32).filter(|flow| plan.side(*flow) == side && plan.uses_ecn(*flow));
+    let route = |flow| {
+        let host: IpAddr = side.other().host(ip_version, flow);
+        format!("route add {host} via {router} features ecn\n")
+    };
+    flows.map(route).collect()
+}
+
+/// Sets the TCP parameters of a host's namespace. All others keep the kernel's defaults. A host agrees to ECN, and asks for it where the
+/// [route](ecn_routes) says so.
+fn tcp_parameters(sack: bool) -> Result<(), LabError> {
+    sysctl("net/ipv4/tcp_sack", if sack { "1" } else { "0" })?;
+    sysctl("net/ipv4/tcp_ecn", "2")?;
+    sysctl("net/ipv4/tcp_timestamps", "1")?;
+    sysctl("net/ipv4/tcp_window_scaling", "1")?;
+    // Connections of one run must not influence those of the next.
+    sysctl("net/ipv4/tcp_no_metrics_save", "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line in the format of the kernel's `dev_seq_printf_stats`. Would catch drops of one direction that are left
+    /// out.
+    #[test]
+    fn drops_of_both_directions_count() {
+        let line =
+            "    r0: 9001  90  1  7    0     0          0         0   9002  91  2   5    0     0       0          0";
+        assert_eq!(dropped(line), 12);
+        assert_eq!(dropped(" face |bytes    packets errs drop fifo frame compressed multicast|bytes"), 0);
+        assert_eq!(dropped("lo: 1 2"), 0);
+    }
+}

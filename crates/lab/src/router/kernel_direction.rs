@@ -1,0 +1,444 @@
+//! The direction to the receivers with a discipline of the kernel: the source host's link, the kernel's queue and link,
+//! and then the delay of the link and the destination host's link.
+//!
+//! ```text
+//!  router's namespace                                    receiver's namespace
+//!  entrance ► host's link ► the kernel's queue ══════════ exit ► delay, host's link ► receivers
+//! ```
+//!
+//! A packet is handed to the kernel at the entrance, an NFQUEUE before the queue, and met again at the exit, an NFQUEUE
+//! behind it. A discipline keeps the packets of a flow in order, so those that went in before the one that comes out,
+//! and have not come out, were dropped.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use fairlane_linux::nfqueue::{Decision, Verdict};
+use fairlane_linux::rtnetlink::QdiscCounts;
+use fairlane_linux::{Classifier, DelayHistogram, LinkLayer, PacketObserver, QueueSocket, QueuedPacket};
+use fairlane_outcome::{QueueFlowRun, QueueRun, QueueSample};
+use fairlane_qdisc::{Count, Duration, Kind, Packet, Reason, Time};
+use fairlane_scenario::LinkSide;
+
+use crate::error::LabError;
+use crate::in_kernel::InKernel;
+use crate::network::queue_port::{PacketCounts, QueuePort};
+use crate::network::{EXIT, FLOWS, QUEUES, ROUTER};
+use crate::plan::LabPlan;
+use crate::router::direction::pass;
+use crate::router::host_link::{DelayLine, HostLink};
+use crate::router::kernel_link::KernelLink;
+use crate::router::meter::Meter;
+use crate::router::wire::Wire;
+use crate::router::{HostLinks, KernelDrops, MARKING, MeasuredWay, Way, WayCounts, WaySample};
+
+/// How often the kernel is asked for the length of its queue.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A direction with a discipline of the kernel.
+pub(crate) struct KernelDirection {
+    entrance: QueuePort,
+    exit: QueuePort,
+    link: KernelLink,
+    wire: Wire,
+    classifier: Classifier,
+    kind: Kind,
+    /// By flow, the link before the queue, and the one behind the bottleneck; `None` if the flow has no host link.
+    first: Vec<Option<HostLink>>,
+    last: Vec<Option<HostLink>>,
+    before: DelayLine<(u32, Inside)>,
+    /// Packets on the wire, with their flow and size.
+    crossing: DelayLine<(u32, u32, Verdict)>,
+    after: DelayLine<Verdict>,
+    /// By flow, the packets that went in and have not come out, in order.
+    inside: Vec<VecDeque<Inside>>,
+    /// By flow, packets dropped by the hosts' links since the start of the run, and up to the start of the measurement.
+    dropped_at_hosts: Vec<u64>,
+    dropped_at_hosts_before: Vec<u64>,
+    meter: Meter,
+    totals: QueueSample,
+    length: QueueLength,
+    /// The kernel's counts, and the packets whose fate was open, at the start of the measurement.
+    begun: (QdiscCounts, u64),
+    lateness: DelayHistogram,
+    /// Verdicts on packets at the entrance and at the exit.
+    verdicts: [Vec<Verdict>; 2],
+}
+
+/// A packet between the entrance and the exit.
+struct Inside {
+    packet: QueuedPacket,
+    tag: Tag,
+    since: Time,
+}
+
+/// What tells a packet from the others of its flow: the identification of its IPv4 header, which IPv6 does not have, and what follows the
+/// ports: TCP's numbers and timestamps, or UDP's checksum and our sequence number.
+type Tag = (u16, [u8; BEHIND_PORTS]);
+
+/// The bytes of a tag that follow the ports: up to the end of a TCP header with timestamps.
+const BEHIND_PORTS: usize = 28;
+
+/// The length of the kernel's queue over time.
+#[derive(Default)]
+struct QueueLength {
+    last: QdiscCounts,
+    looked: Time,
+    from: Time,
+    /// In packet-nanoseconds.
+    area: u128,
+}
+
+impl KernelDirection {
+    /// Installs `discipline` at the router's interface in this thread's namespace. `exit` is the queue behind it.
+    pub(crate) fn new(
+        plan: &LabPlan,
+        hosts: Vec<HostLinks>,
+        wire: Wire,
+        discipline: &InKernel,
+        exit: QueueSocket,
+    ) -> Result<Self, LabError> {
+        let link = KernelLink::install(ROUTER[1], discipline, plan.link.forward.rate, plan.largest())?;
+        let flows = hosts.len();
+        let (first, last) = hosts.into_iter().unzip();
+        Ok(Self {
+            entrance: QueuePort::bind(QUEUES[0])?,
+            exit: QueuePort::new(EXIT, exit),
+            link,
+            wire,
+            classifier: Classifier::new(FLOWS, LinkLayer::default()),
+            kind: plan.link.forward.queue.kind(),
+            first,
+            last,
+            before: DelayLine::new(),
+            crossing: DelayLine::new(),
+            after: DelayLine::new(),
+            inside: (0..flows).map(|_| VecDeque::new()).collect(),
+            dropped_at_hosts: vec![0; flows],
+            dropped_at_hosts_before: vec![0; flows],
+            meter: Meter::new(flows),
+            totals: QueueSample::default(),
+            length: QueueLength::default(),
+            begun: (QdiscCounts::default(), 0),
+            lateness: DelayHistogram::default(),
+            verdicts: [Vec::new(), Vec::new()],
+        })
+    }
+
+    fn come(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
+        let Self { entrance, classifier, first, before, dropped_at_hosts, verdicts: [verdicts, _], .. } = self;
+        entrance.receive(counts, |at, flow, queued| {
+            let Some(link) = first.get_mut(flow as usize) else { return false };
+            match pass(link, at, queued.bytes) {
+                Some(due) => {
+                    let packet = QueuedPacket::new(queued, classifier, MARKING);
+                    before.push(due, (flow, Inside { packet, tag: tag(queued.payload), since: due }));
+                }
+                None => {
+                    dropped_at_hosts[flow as usize] += 1;
+                    verdicts.push(Verdict { id: queued.id, decision: Decision::Drop });
+                }
+            }
+            true
+        })
+    }
+
+    fn leave(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
+        let Self { exit, wire, kind, crossing, inside, meter, totals, verdicts: [_, verdicts], .. } = self;
+        exit.receive(counts, |at, flow, queued| {
+            let tag = tag(queued.payload);
+            let Some(packets) = inside.get_mut(flow as usize) else { return false };
+            let Some(place) = packets.iter().position(|packet| packet.tag == tag) else { return false };
+            for missed in packets.drain(..place) {
+                add(&mut totals.dropped, &missed.packet);
+                meter.dropped_inside(at, &missed.packet, reason(*kind), missed.since);
+            }
+            let Some(Inside { packet, since, .. }) = packets.pop_front() else { return false };
+            if packet.was_marked_since(queued.payload) {
+                add(&mut totals.marked, &packet);
+                meter.marked(&packet, Reason::Early);
+            }
+            add(&mut totals.departed, &packet);
+            meter.departed(at, &packet, since);
+            if let Some(across) = wire.cross(at, packet.bytes()) {
+                let verdict = Verdict { id: queued.id, decision: Decision::Accept };
+                crossing.push(across, (flow, packet.bytes(), verdict));
+            } else {
+                meter.lost(flow, packet.bytes());
+                verdicts.push(Verdict { id: queued.id, decision: Decision::Drop });
+            }
+            true
+        })
+    }
+
+    /// Returns the number of packets whose fate is open.
+    fn open(&self) -> u64 {
+        self.inside.iter().map(|packets| packets.len() as u64).sum()
+    }
+
+    fn look(&mut self, now: Time) -> io::Result<()> {
+        let counts = self.link.counts()?;
+        self.length.add(now, counts);
+        Ok(())
+    }
+}
+
+impl Way for KernelDirection {
+    fn receive(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
+        let came = self.come(counts)?;
+        // These have been counted at the entrance.
+        let mut again = PacketCounts::default();
+        let left = self.leave(&mut again)?;
+        counts.unclassified += again.unclassified;
+        Ok(came | left)
+    }
+
+    fn advance(&mut self, now: Time) -> io::Result<()> {
+        while let Some((due, (flow, inside))) = self.before.pop(now) {
+            self.lateness.add(now.since(due));
+            // It is handed to the kernel now, not when it was due.
+            let inside = Inside { since: now, ..inside };
+            self.verdicts[0].push(Verdict { id: inside.packet.id, decision: Decision::Accept });
+            add(&mut self.totals.arrived, &inside.packet);
+            self.meter.assign(inside.packet.id, flow);
+            self.meter.arrived(now, &inside.packet);
+            self.inside[flow as usize].push_back(inside);
+        }
+        while let Some((at, (flow, bytes, verdict))) = self.crossing.pop(now) {
+            if let Some(there) = pass(&mut self.last[flow as usize], at, bytes) {
+                self.after.push(there, verdict);
+            } else {
+                self.dropped_at_hosts[flow as usize] += 1;
+                self.verdicts[1].push(Verdict { id: verdict.id, decision: Decision::Drop });
+            }
+        }
+        while let Some((due, verdict)) = self.after.pop(now) {
+            self.lateness.add(now.since(due));
+            self.verdicts[1].push(verdict);
+        }
+        if self.length.due() <= now {
+            self.look(now)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let [entering, leaving] = &mut self.verdicts;
+        self.entrance.decide(entering.drain(..))?;
+        self.exit.decide(leaving.drain(..))
+    }
+
+    fn due(&self) -> Option<Time> {
+        let next = [self.before.next(), self.crossing.next(), self.after.next(), Some(self.length.due())];
+        next.into_iter().flatten().min()
+    }
+
+    fn sockets(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.entrance.socket(), self.exit.socket()]
+    }
+
+    fn lost_in_kernel(&self) -> u64 {
+        // Those at the exit are in another namespace. They count as dropped, and the kernel's own count does not have them.
+        self.entrance.lost_in_kernel()
+    }
+}
+
+impl MeasuredWay for KernelDirection {
+    fn begin(&mut self, now: Time) -> io::Result<()> {
+        self.look(now)?;
+        self.length = QueueLength { area: 0, from: self.length.looked, ..self.length };
+        self.begun = (self.length.last, self.open());
+        self.meter.begin(now);
+        self.dropped_at_hosts_before.clone_from(&self.dropped_at_hosts);
+        self.lateness = DelayHistogram::default();
+        Ok(())
+    }
+
+    fn sample(&mut self) -> WaySample {
+        let QdiscCounts { packets, bytes, .. } = self.length.last;
+        let backlog = Count { packets: packets.into(), bytes: bytes.into() };
+        WaySample::new(QueueSample { backlog, ..self.totals }, &self.meter, &self.dropped_at_hosts)
+    }
+
+    fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> io::Result<WayCounts> {
+        self.look(now)?;
+        let lost_bytes = self.meter.lost_bytes();
+        let mut queue = self.meter.measured(now, name, side);
+        let missed = drops(&queue.flows);
+        share_out(self.length.mean(), &mut queue);
+        let counted = u64::from(self.length.last.drops.wrapping_sub(self.begun.0.drops));
+        let both = self.dropped_at_hosts.iter().zip(&self.dropped_at_hosts_before);
+        Ok(WayCounts {
+            queue,
+            lost_bytes,
+            dropped_at_hosts: both.map(|(dropped, before)| dropped - before).collect(),
+            lateness: self.lateness,
+            kernel: Some(KernelDrops { counted, missed, open: [self.begun.1, self.open()] }),
+        })
+    }
+}
+
+impl QueueLength {
+    /// The time of the next look.
+    fn due(&self) -> Time {
+        self.looked + LOOK
+    }
+
+    fn add(&mut self, now: Time, counts: QdiscCounts) {
+        self.area += u128::from(self.last.packets) * u128::from(now.since(self.looked).as_nanos());
+        (self.last, self.looked) = (counts, now);
+    }
+
+    /// Returns the mean number of packets since the start of the measurement.
+    fn mean(&self) -> f64 {
+        self.area as f64 / self.looked.since(self.from).as_nanos().max(1) as f64
+    }
+}
+
+fn drops(flows: &[QueueFlowRun]) -> u64 {
+    flows.iter().flat_map(|flow| flow.dropped).sum()
+}
+
+/// Sets the mean length of the queue to `mean`. What packets that came out do not account for was the time of packets
+/// that were dropped, and each flow gets its part of it by its drops. If they account for more, since packets whose fate is
+/// open were dropped, all flows get less in proportion.
+fn share_out(mean: f64, queue: &mut QueueRun) {
+    let known = queue.mean_packets;
+    let (part, rest) = if known > mean { (mean / known, 0.0) } else { (1.0, mean - known) };
+    let all = drops(&queue.flows).max(1) as f64;
+    for flow in &mut queue.flows {
+        flow.mean_packets = flow.mean_packets * part + rest * flow.dropped.iter().sum::<u64>() as f64 / all;
+    }
+    queue.mean_packets = mean;
+}
+
+fn add(count: &mut Count, packet: &QueuedPacket) {
+    count.packets += 1;
+    count.bytes += u64::from(packet.bytes());
+}
+
+/// Returns the tag of a packet, with zeros for what is not there.
+fn tag(packet: &[u8]) -> Tag {
+    let first = packet.first().copied().unwrap_or_default();
+    let v6 = first >> 4 == 6;
+    let transport = if v6 { 40 } else { usize::from(first & 15) * 4 };
+    let identification = packet.get(4..6).filter(|_| !v6).and_then(|bytes| bytes.try_into().ok());
+    let mut behind = [0; BEHIND_PORTS];
+    let there = packet.get(transport + 4..).unwrap_or_default();
+    let bytes = there.len().min(BEHIND_PORTS);
+    behind[..bytes].copy_from_slice(&there[..bytes]);
+    (identification.map_or(0, u16::from_be_bytes), behind)
+}
+
+/// Returns the reason for the drops of a kind, as far as its name tells it: the kernel does not say it for a packet.
+const fn reason(kind: Kind) -> Reason {
+    match kind {
+        Kind::DropTail => Reason::Limit,
+        Kind::Codel | Kind::FqCodel | Kind::Cake => Reason::AqmDequeue,
+        Kind::Sfq => Reason::BufferSteal,
+        _ => Reason::Early,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_linux::nfqueue::PacketMessage;
+    use fairlane_scenario::Document;
+    use hdrhistogram::Histogram;
+
+    use super::*;
+
+    /// Two looks by hand: 4 packets for 10 ms, then 8 for 30 ms.
+    #[test]
+    fn the_mean_length_is_over_time() {
+        let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
+        let counts = |packets| QdiscCounts { packets, ..QdiscCounts::default() };
+        let mut length = QueueLength { looked: ms(100), from: ms(100), last: counts(4), area: 0 };
+        assert_eq!(length.due(), ms(110));
+        length.add(ms(110), counts(8));
+        length.add(ms(140), counts(0));
+        assert!((length.mean() - 7.0).abs() < 1e-12, "{}", length.mean());
+    }
+
+    /// By hand: two packets arrive when the measurement begins. One leaves after 30 ms; then the other, which went in before it, is known
+    /// to be dropped. Only the first has a time in the queue: a packet for 30 of 100 ms.
+    #[test]
+    fn a_dropped_packet_has_no_time_in_the_queue() {
+        let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
+        let packet = |id| {
+            let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false, hosts: None };
+            QueuedPacket::new(&queued, &Classifier::new(FLOWS, LinkLayer::default()), MARKING)
+        };
+        let mut meter = Meter::new(1);
+        meter.begin(ms(1000));
+        for id in [1, 2] {
+            meter.assign(id, 0);
+            meter.arrived(ms(1000), &packet(id));
+        }
+        meter.dropped_inside(ms(1030), &packet(1), Reason::Early, ms(1000));
+        meter.departed(ms(1030), &packet(2), ms(1000));
+        let scenario = Document::builtin().scenario().unwrap();
+        let queue = meter.measured(ms(1100), "bottleneck", &scenario.links[0].forward);
+        let flow = &queue.flows[0];
+        assert_eq!((flow.arrived, flow.departed, drops(&queue.flows)), (2, 1, 1));
+        assert!((flow.mean_packets - 0.3).abs() < 1e-12, "{}", flow.mean_packets);
+    }
+
+    /// By hand: of 20 packets, 5 and 7 came out; three quarters of the drops, and so of the other 8, are the second flow's.
+    #[test]
+    fn the_rest_of_the_queue_is_shared_by_drops() {
+        let flow = |flow, mean_packets, limit| {
+            let mut counts = QueueFlowRun { flow, mean_packets, ..QueueFlowRun::default() };
+            counts.dropped[Reason::Limit.index()] = limit;
+            counts
+        };
+        let mut queue = QueueRun {
+            name: "bottleneck".to_owned(),
+            kind: "choke".into(),
+            rate_bps: 1e6,
+            edge_bytes: 0.0,
+            mean_packets: 12.0,
+            mean_avg: None,
+            delay_ns: Histogram::new(3).unwrap(),
+            flows: vec![flow(0, 5.0, 10), flow(1, 7.0, 30)],
+        };
+        let lengths = |queue: &QueueRun| (queue.mean_packets, queue.flows[0].mean_packets, queue.flows[1].mean_packets);
+        share_out(20.0, &mut queue);
+        assert_eq!(lengths(&queue), (20.0, 7.0, 13.0));
+        share_out(10.0, &mut queue);
+        assert_eq!(lengths(&queue), (10.0, 3.5, 6.5));
+    }
+
+    /// An IPv4 header with options is longer. The time to live and the checksums change on the way, and are no part of it.
+    #[test]
+    fn a_tag_stays_the_same_on_the_way() {
+        let mut packet = vec![0_u8; 56];
+        packet[0] = 0x46;
+        packet[4..6].copy_from_slice(&[0x12, 0x34]);
+        let behind: [u8; BEHIND_PORTS] = std::array::from_fn(|place| place as u8 + 1);
+        packet[28..56].copy_from_slice(&behind);
+        let sent = tag(&packet);
+        assert_eq!(sent, (0x1234, behind));
+        packet[1] = 3;
+        packet[8] = 63;
+        packet[10..12].copy_from_slice(&[9, 9]);
+        assert_eq!(tag(&packet), sent);
+        for end in 0..packet.len() {
+            let _ = tag(&packet[..end]);
+        }
+        assert_eq!(tag(&[]), (0, [0; BEHIND_PORTS]));
+    }
+
+    /// An IPv6 header has 40 bytes and no identification: its fifth and sixth bytes are the length. A datagram may end before a tag does.
+    #[test]
+    fn a_datagram_of_ipv6_has_its_checksum_and_its_number() {
+        let mut packet = vec![0_u8; 40];
+        (packet[0], packet[5]) = (0x60, 16);
+        packet.extend([1, 1, 2, 2, 0, 16, 0xab, 0xcd, 0, 0, 0, 0, 0, 0, 0, 7]);
+        let mut expected = [0; BEHIND_PORTS];
+        expected[..4].copy_from_slice(&[0, 16, 0xab, 0xcd]);
+        expected[11] = 7;
+        assert_eq!(tag(&packet), (0, expected));
+    }
+}

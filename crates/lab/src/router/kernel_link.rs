@@ -1,0 +1,129 @@
+//! The kernel's own discipline in front of a link, and its counts.
+
+use std::io;
+
+use fairlane_linux::rtnetlink::{QdiscCounts, QdiscEntry, ROOT, RouteSocket};
+use fairlane_qdisc::Rate;
+use nix::net::if_::if_nametoindex;
+
+use crate::error::{LabError, setup};
+use crate::in_kernel::InKernel;
+use crate::kernel_discipline::KernelDiscipline;
+use crate::network::node::tc;
+
+/// The length of an Ethernet header, which the kernel counts as a part of the packet unless it is told not to.
+const ETHERNET: u32 = 14;
+
+/// The handle of the discipline, `2:`; the link before it is `1:`.
+const HANDLE: u32 = 2 << 16;
+
+/// A link of the kernel with a discipline in front of it.
+pub(crate) struct KernelLink {
+    socket: RouteSocket,
+    place: Place,
+}
+
+/// What tells the discipline from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Its handle, since we gave it.
+    Handle,
+    /// It is the root of the interface of this index.
+    RootOf(u32),
+}
+
+impl Place {
+    fn is_of(self, entry: &QdiscEntry) -> bool {
+        match self {
+            Self::Handle => entry.handle == HANDLE,
+            Self::RootOf(index) => entry.ifindex == index && entry.parent == ROOT,
+        }
+    }
+}
+
+impl KernelLink {
+    /// Gives `interface` of this thread's namespace a link of `rate` that begins to send a packet when it has sent the
+    /// one before, and `discipline` in front of it. No packet is larger than `largest` bytes.
+    pub(crate) fn install(interface: &str, discipline: &InKernel, rate: Rate, largest: u32) -> Result<Self, LabError> {
+        let queue = || format!("the queue of {interface}");
+        let index = if_nametoindex(interface).map_err(setup(queue()))?;
+        let place = match discipline {
+            InKernel::Own(discipline) => {
+                install_own(interface, discipline, rate, largest)?;
+                Place::Handle
+            }
+            InKernel::Installed(installer) => {
+                let refused = |why| LabError::Setup(queue(), io::Error::other(why));
+                installer.install(interface).map_err(refused)?;
+                Place::RootOf(index)
+            }
+        };
+        let link = Self { socket: RouteSocket::open().map_err(setup(queue()))?, place };
+        link.counts().map_err(setup("the counts of the kernel's queue"))?;
+        Ok(link)
+    }
+
+    /// Asks the kernel for the counts.
+    pub(crate) fn counts(&self) -> io::Result<QdiscCounts> {
+        let found = self.socket.qdiscs()?.into_iter().find(|entry| self.place.is_of(entry));
+        found.and_then(|entry| entry.counts).ok_or_else(|| io::Error::other("the kernel has no counts of it"))
+    }
+}
+
+/// Installs the kernel's own discipline with tc(8).
+fn install_own(interface: &str, discipline: &KernelDiscipline, rate: Rate, largest: u32) -> Result<(), LabError> {
+    tc(&commands(interface, discipline, rate, largest)).map_err(|error| match error {
+        LabError::Setup(_, said) if said.to_string().contains("kind is unknown") => {
+            LabError::NoDiscipline(discipline.words.split(' ').next().unwrap_or_default().to_owned())
+        }
+        other => other,
+    })
+}
+
+/// Returns the commands for tc(8). A discipline that does not hold packets back stands below a token bucket.
+fn commands(interface: &str, discipline: &KernelDiscipline, rate: Rate, largest: u32) -> String {
+    let KernelDiscipline { words, shapes, .. } = discipline;
+    if *shapes {
+        return format!("qdisc replace dev {interface} root handle 2: {words}\n");
+    }
+    // Room for two packets lets the link make up for a timer that is late by up to the time of one packet. The discipline limits the
+    // queue; tbf's own limit must not.
+    let (rate, burst) = (rate.bits_per_second(), 2 * largest);
+    format!(
+        "\
+qdisc replace dev {interface} root handle 1: stab overhead -{ETHERNET} linklayer ethernet tbf rate {rate}bit burst {burst}b limit 1gb
+qdisc replace dev {interface} parent 1:1 handle 2: {words}
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch the counts of the link before the discipline, or of another device.
+    #[test]
+    fn the_discipline_is_told_from_others() {
+        let entry = |ifindex, handle, parent| QdiscEntry { ifindex, handle, parent, kind: String::new(), counts: None };
+        let (link, choke) = (entry(7, 1 << 16, ROOT), entry(7, HANDLE, 1 << 16 | 1));
+        assert_eq!([&link, &choke].map(|entry| Place::Handle.is_of(entry)), [false, true]);
+        assert_eq!([&link, &choke].map(|entry| Place::RootOf(7).is_of(entry)), [true, false]);
+        assert!(!Place::RootOf(8).is_of(&link));
+    }
+
+    #[test]
+    fn a_discipline_that_shapes_stands_alone() {
+        let of = |words: &str, shapes| {
+            let discipline = KernelDiscipline { words: words.to_owned(), shapes, differences: Vec::new() };
+            commands("r1", &discipline, Rate::from_bits_per_second(10_000_000), 1000)
+        };
+        assert_eq!(of("cake bandwidth 1mbit", true), "qdisc replace dev r1 root handle 2: cake bandwidth 1mbit\n");
+        let choke = of("choke limit 300", false);
+        let lines: Vec<&str> = choke.lines().collect();
+        assert!(
+            lines[0].contains(" root handle 1: stab overhead -14 ")
+                && lines[0].contains(" tbf rate 10000000bit burst 2000b ")
+        );
+        assert_eq!(lines[1..], ["qdisc replace dev r1 parent 1:1 handle 2: choke limit 300"]);
+    }
+}

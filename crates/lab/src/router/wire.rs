@@ -1,0 +1,81 @@
+//! The way from the end of the bottleneck's transmission to the other end: delay, loss and jitter.
+
+use fairlane_qdisc::{Duration, Rate, Seed, Time};
+use fairlane_scenario::LinkSide;
+use fairlane_traffic::{Jitter, LossChain};
+
+/// One direction of the bottleneck behind its queue.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    rate: Rate,
+    delay: Duration,
+    loss: Option<LossChain>,
+    jitter: Option<Jitter>,
+}
+
+impl Wire {
+    /// Creates the wire of `side`. With the simulator's seed it loses the same packets by their number.
+    pub(crate) fn new(side: &LinkSide, seed: Seed) -> Self {
+        let wire = &side.wire;
+        Self {
+            rate: side.rate,
+            delay: side.delay,
+            loss: wire.loss.map(|model| LossChain::new(model, seed)),
+            jitter: (wire.jitter > Duration::ZERO).then(|| Jitter::new(wire.jitter, wire.reorder, seed)),
+        }
+    }
+
+    /// Sends a packet of `bytes` bytes whose transmission begins at `at`. Returns the time at which it reaches the other end; `None` if
+    /// it is lost.
+    pub(crate) fn cross(&mut self, at: Time, bytes: u32) -> Option<Time> {
+        let sent = at + self.rate.transmission(bytes.into());
+        let lost = self.loss.as_mut().is_some_and(LossChain::next_is_lost);
+        let there = match &mut self.jitter {
+            Some(jitter) => jitter.arrival(sent, self.delay),
+            None => sent + self.delay,
+        };
+        (!lost).then_some(there)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_scenario::Document;
+
+    use super::*;
+
+    fn wire(keys: &str) -> Wire {
+        let text = format!(
+            "duration = \"1s\"\n[bottleneck]\nrate = \"1mbit\"\ndelay = \"10ms\"\n{keys}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n"
+        );
+        let scenario = Document::parse("wire.toml", &text).and_then(|document| document.scenario());
+        Wire::new(&scenario.unwrap_or_else(|error| panic!("{error}")).links[0].forward, Seed::new(1))
+    }
+
+    /// By hand: 1000 bytes take 8 ms, and then 10 ms of delay. A quarter of 4000 packets is lost, with a standard error of 27.
+    #[test]
+    fn a_packet_takes_its_time_or_is_lost() {
+        let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
+        assert_eq!(wire("").cross(ms(5), 1000), Some(ms(23)));
+        let mut lossy = wire("loss = 0.25");
+        let lost = (0..4000).filter(|_| lossy.cross(ms(0), 1000).is_none()).count();
+        assert!((900..1100).contains(&lost), "{lost}");
+    }
+
+    /// Would catch jitter that leaves its range, and packets that overtake each other without `reorder`.
+    #[test]
+    fn jitter_stays_in_its_range() {
+        let arrivals = |keys: &str| {
+            let mut wire = wire(keys);
+            (0..1000)
+                .map(|number| wire.cross(Time::from_nanos(number * 1000), 125).expect("no loss"))
+                .collect::<Vec<_>>()
+        };
+        let (kept, mixed) = (arrivals("jitter = \"4ms\""), arrivals("jitter = \"4ms\"\nreorder = true"));
+        assert!(kept.is_sorted() && !mixed.is_sorted());
+        for (number, at) in mixed.iter().enumerate() {
+            let delay = at.as_nanos() - number as u64 * 1000 - 1_000_000;
+            assert!((6_000_000..=14_000_000).contains(&delay), "{delay}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The description of packets for disciplines.
+
+use fairlane_capture::FlowsBy;
+use fairlane_qdisc::AnyConfig;
+use fairlane_qdisc::discipline::cake::AckFilter;
+
+use crate::packet::flow_keys::FlowKeys;
+use crate::packet::link_layer::LinkLayer;
+
+/// Determines a packet's flow, its hosts and its size on the link.
+#[derive(Clone)]
+pub struct Classifier {
+    /// Hashes flows and hosts.
+    pub keys: FlowKeys,
+    /// Calculates the size on the link.
+    pub layer: LinkLayer,
+    /// The MTU in bytes by which the segments of a GSO packet are calculated, where its length is not reported; `None` if GSO packets
+    /// are segmented before they come.
+    pub mtu: Option<u32>,
+    /// What else the discipline asks of packets.
+    pub needs: PacketNeeds,
+}
+
+impl Classifier {
+    /// Returns a classifier by flows as defined by `by`, where GSO packets are segmented before they come, for a discipline that needs
+    /// nothing else.
+    #[must_use]
+    pub fn new(by: FlowsBy, layer: LinkLayer) -> Self {
+        Self { keys: FlowKeys::new(by), layer, mtu: None, needs: PacketNeeds::default() }
+    }
+}
+
+/// What a discipline asks of packets beyond their flow, size, class and ECN, and costs time only where it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketNeeds {
+    /// The DSCP of packets that leave is cleared (`wash` of CAKE). Packets of an NFQUEUE can be changed only with
+    /// [`Marking::ByUs`](crate::Marking::ByUs).
+    pub wash: bool,
+    /// Packets tell their TCP headers (`ack_filter` of CAKE).
+    pub tcp: bool,
+    /// Hosts are those behind network address translation on this machine (`nat` of CAKE). Only an NFQUEUE can tell, and only if the
+    /// router was started with it.
+    pub nat: bool,
+}
+
+impl PacketNeeds {
+    /// Returns what a discipline of `config` needs.
+    #[must_use]
+    pub const fn of(config: &AnyConfig) -> Self {
+        match config {
+            AnyConfig::Cake(cake) => {
+                Self { wash: cake.wash, tcp: !matches!(cake.ack_filter, AckFilter::None), nat: cake.nat }
+            }
+            _ => Self { wash: false, tcp: false, nat: false },
+        }
+    }
+}
