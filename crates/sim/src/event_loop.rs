@@ -57,6 +57,7 @@ impl<O: Observer> EventLoop<O> {
         for link in self.network.events.lazy_links_before(now) {
             self.events += self.network.run_link(now, link, &mut self.hosts);
         }
+        self.network.events.passed(now);
     }
 
     /// Handles the events before `until`, but those at lazily processed links; returns true if `control` stopped the run.
@@ -64,6 +65,7 @@ impl<O: Observer> EventLoop<O> {
         let Self { network, hosts, .. } = self;
         while let Some((at, next)) = network.events.next_before(until) {
             self.now = at;
+            network.events.passed(at);
             self.events += match next {
                 Next::Link(link) => network.run_link(at, link, hosts),
                 Next::Arrival(place, packet) => {

@@ -1,4 +1,13 @@
 //! The events at a link: arrivals, ends of transmissions, and releases of packets that its discipline held back.
+//!
+//! # Lazily processed links
+//!
+//! An event at a link between nodes has no effect elsewhere before a packet has been transmitted and the link's delay has
+//! passed: that is its lookahead. So its events wait that long, and [`Network::run_link`] handles all of them together, in
+//! their order: no other event has to be compared with them, and the link stays in the caches. A link without a lookahead
+//! is handled in event order, one event after the other, by the same functions.
+//!
+//! Without it an event takes 55 to 88 % more instructions (`bench/budgets.csv`).
 
 use std::mem;
 

@@ -1,6 +1,50 @@
-//! The network during a run.
+//! The model: links with their queues, and packets on their way from host to host.
 //!
-//! TODO
+//! # Where a packet is
+//!
+//! * **At a link** ([`link`]): in the queue of a discipline, or in a FIFO that only drops from the tail, whose departures are
+//!   known at the arrival ([`droptail_link`]).
+//! * **On its way** from a link to the next place: on a line of the [`Port`](crate::schedule::port::Port) of that place, with
+//!   the time of its arrival. Each link between nodes has a port; all hosts share two.
+//! * Nowhere else. A host takes a packet at its arrival, and what it sends enters the first link of the route at once.
+//!
+//! # What happens next
+//!
+//! The [`Schedule`] decides. It knows four sorts of events: a packet arrives, a link ends a transmission, a discipline releases
+//! a packet that it held back, and a timer fires. [`EventLoop`](crate::event_loop::EventLoop) asks it for the next one and
+//! calls [`Network::run_link`], [`Network::arrive`] or the flow. `packet_path` moves packets from link to link, `link_run`
+//! handles the events at a link. The network does not know what sends and receives: it hands packets to a [`Receiver`].
+//!
+//! # What is handled out of order
+//!
+//! Three [shortcuts](crate::Shortcuts) skip work and change no result:
+//! * A link between nodes is **processed lazily**: its events wait, and are handled together ([`link_run`]). Sound since what it
+//!   sends arrives no earlier than its lookahead, the delay and the shortest transmission, later (4).
+//! * A host takes packets **early**, when the link sends them ([`hosts`](crate::flow::hosts)). Sound since nothing but its
+//!   packets and timers changes such a host (5).
+//! * In large runs, what the next packets need is **prefetched** ([`prefetch`]), which changes no state.
+//!
+//! # Invariants
+//!
+//! 1. Events are totally ordered: by time, kind, and a tie-break hash of the link or flow; of packets of a flow at one place,
+//!    late ones come first. *Checked: time never goes back ([`EventLoop`](crate::event_loop::EventLoop)).*
+//! 2. A droptail link of a host never reorders: packets enter it in the order of time. *Checked: `packet_path`.*
+//! 3. A line has one source. A packet that is further out of order than a line reaches goes to the second line, then to the
+//!    calendar. *Checked: a line's packets leave in order ([`DelayLine`](crate::schedule::delay_line::DelayLine)).*
+//! 4. Nobody reads a lazily processed link before the time to which it has been processed, and all catch up at the end of a
+//!    step. *Checked: no packet is sent to a time that has passed ([`Schedule`]).*
+//! 5. A host that takes packets early reads nothing that others write, and takes none that arrive after the step.
+//!    *Checked: [`hosts`](crate::flow::hosts).*
+//! 6. Injected packets = delivered + dropped + lost + inside. *Checked at the end of a run (`run/engine.rs`).*
+//! 7. A change of a rate can only shorten a lookahead. *Checked: [`Schedule::shorten`].*
+//! 8. A partition of a divided run posts its mail before it publishes its clock. *Checked by 4 at the other partition.*
+//!
+//! # A new kind of link
+//!
+//! What happens on the wire, such as loss or jitter, goes to [`impairments`], and how packets leave the queue beside
+//! [`aggregation`] and [`shaper_events`]: `link_run::send_specially` is the one place that chooses. A queue is no concern of
+//! this folder: it is a discipline of `fairlane-qdisc`. [`build`](crate::build) makes the link, and decides whether it can be
+//! processed lazily.
 
 pub(crate) mod aggregation;
 pub(crate) mod boundary;

@@ -94,6 +94,7 @@ impl DelayLine {
     /// Removes the first packet, of which there is one, and returns the one behind it.
     #[inline(always)]
     pub(crate) fn remove_first(&mut self) -> Option<&Packet> {
+        debug_assert!(self.len() < 2 || arrival_order(&self.at(0), &self.at(1)).is_le(), "packets are out of order");
         self.head = self.head.wrapping_add(1);
         if self.head == self.tail {
             self.last = Time::MAX;

@@ -102,33 +102,41 @@ pub(crate) fn arrival_order(a: &Packet, b: &Packet) -> Ordering {
     a.at.cmp(&b.at).then_with(|| (a.flow ^ tie_break(a.at)).cmp(&(b.flow ^ tie_break(b.at))))
 }
 
-/// The next arrival at one of several places, such as delay lines, and the number of the place.
+/// The next arrival at one of several places, such as delay lines. It is two words, so that it stays in registers: to read 16
+/// bytes at once that have just been written in parts stalls the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FirstArrival {
     pub(crate) at: Time,
-    pub(crate) flow: u32,
-    pub(crate) place: u32,
+    /// The number of the flow, and in the lower half that of the place.
+    tag: u64,
 }
 
 impl FirstArrival {
     /// No packet.
-    pub(crate) const NONE: Self = Self { at: Time::MAX, flow: 0, place: 0 };
+    pub(crate) const NONE: Self = Self { at: Time::MAX, tag: 0 };
 
-    /// Returns the arrival of `packet`.
+    /// Returns the arrival of `packet`, which is at this place.
     #[inline(always)]
     pub(crate) const fn of(packet: &Packet, place: u32) -> Self {
-        Self { at: packet.at, flow: packet.flow, place }
+        Self { at: packet.at, tag: (packet.flow as u64) << 32 | place as u64 }
     }
 
     /// Returns the arrival with this key.
     pub(crate) const fn decode(key: u128, place: u32) -> Self {
         let at = time_of(key);
-        Self { at, flow: ((key >> 32) as u32 ^ tie_break(at)) & (TARGETS as u32 - 1), place }
+        let flow = ((key >> 32) as u32 ^ tie_break(at)) & (TARGETS as u32 - 1);
+        Self { at, tag: (flow as u64) << 32 | place as u64 }
+    }
+
+    /// Returns the place.
+    #[inline(always)]
+    pub(crate) const fn place(&self) -> u32 {
+        self.tag as u32
     }
 
     /// Returns the key of this arrival.
     pub(crate) const fn key(&self) -> u128 {
-        arrival_key(self.at, self.flow)
+        arrival_key(self.at, (self.tag >> 32) as u32)
     }
 
     /// Returns true if this packet arrives before the other one. Of packets of a flow that arrive at the same time, that of
@@ -140,8 +148,8 @@ impl FirstArrival {
 
     #[inline(never)]
     fn wins_tie(&self, other: &Self) -> bool {
-        let hash = tie_break(self.at);
-        (self.flow ^ hash, self.place) < (other.flow ^ hash, other.place)
+        let hash = (tie_break(self.at) as u64) << 32;
+        self.tag ^ hash < other.tag ^ hash
     }
 }
 

@@ -60,12 +60,12 @@ impl FirstArrivals {
 
     /// Sets the first packet of a place, which comes before the one that it had, if any.
     pub(crate) fn bring_forward(&mut self, mut first: FirstArrival) {
-        if let Some(known) = self.others.iter().position(|other| other.place == first.place) {
+        if let Some(known) = self.others.iter().position(|other| other.place() == first.place()) {
             self.others.remove(known);
         }
         if first.comes_before(&self.first) {
             std::mem::swap(&mut first, &mut self.first);
-            if first.place == self.first.place || first.at == Time::MAX {
+            if first.place() == self.first.place() || first.at == Time::MAX {
                 return;
             }
         }

@@ -97,6 +97,9 @@ pub(crate) struct Schedule {
     links: Vec<LinkEvents>,
     /// The leaves are the timing wheel and the links.
     tournament: Tournament,
+    /// The time until which events have been handled.
+    #[cfg(debug_assertions)]
+    now: Time,
 }
 
 /// The leaves of a [`Schedule`]'s tournament.
@@ -112,6 +115,8 @@ impl Schedule {
             ports: sources.map(|sources| Port::new(sources, events_per_second)).collect(),
             links: ports.links.iter().map(|(_, lookahead)| LinkEvents::new(*lookahead)).collect(),
             tournament: Tournament::new(LINKS + ports.links.len()),
+            #[cfg(debug_assertions)]
+            now: Time::ZERO,
         }
     }
 
@@ -139,11 +144,24 @@ impl Schedule {
     /// is out of the order of its line.
     #[inline(always)]
     pub(crate) fn send(&mut self, line: Line, packet: &Packet, place: (Time, u32), late: bool) {
+        #[cfg(debug_assertions)]
+        assert!(place.0 >= self.now, "a packet arrives at {:?}, before {:?}", place.0, self.now);
         let port = &mut self.ports[line.port as usize];
         let line = if late { Line { line: port.second_line(line.line), ..line } } else { line };
         if !port.push_behind(line.line, packet, place) {
             self.insert(line, &Packet { at: place.0, route: place.1, ..*packet });
         }
+    }
+
+    /// Notes that all events before `now` have been handled.
+    #[inline(always)]
+    pub(crate) fn passed(&mut self, now: Time) {
+        #[cfg(debug_assertions)]
+        {
+            assert!(now >= self.now, "time goes back from {:?} to {now:?}", self.now);
+            self.now = now;
+        }
+        let _ = now;
     }
 
     /// Schedules the arrival of a packet that may be the first one at its port.
@@ -168,7 +186,7 @@ impl Schedule {
                     return None;
                 }
                 let Some(packet) = self.hosts().pop() else { continue };
-                return Some((first.at, Next::Arrival(first.place, packet)));
+                return Some((first.at, Next::Arrival(first.place(), packet)));
             }
             if at >= until {
                 return None;
@@ -245,6 +263,7 @@ impl Schedule {
     /// Shortens the lookahead of `link` to `lookahead`, if it is longer.
     pub(crate) fn shorten(&mut self, link: u32, lookahead: Duration) {
         if let Some(events) = self.links.get_mut(link as usize) {
+            debug_assert!(lookahead > Duration::ZERO || events.lookahead == Duration::ZERO, "the link was lazy");
             events.lookahead = events.lookahead.min(lookahead);
             self.update(link);
         }

@@ -65,7 +65,7 @@ impl Port {
         };
         let Some(first) = first else { return false };
         self.firsts.bring_forward(first);
-        self.first().place == first.place
+        self.first().place() == first.place()
     }
 
     /// Returns the second line of the source whose first line this is.
@@ -83,7 +83,7 @@ impl Port {
     /// Returns the packet of the [first](Self::first) arrival; `None` if it is that of no packet.
     #[inline(always)]
     pub(crate) fn front(&mut self) -> Option<&Packet> {
-        let place = self.first().place as usize;
+        let place = self.first().place() as usize;
         if self.lines.get(place)?.len() == 0 {
             return self.calendar_front();
         }
@@ -93,7 +93,7 @@ impl Port {
     /// Removes the packet of the first arrival, of which there is one.
     #[inline(always)]
     pub(crate) fn remove_first(&mut self) {
-        let place = self.first().place;
+        let place = self.first().place();
         let line = &mut self.lines[place as usize];
         if line.len() == 0 {
             return self.remove_from_calendar();
