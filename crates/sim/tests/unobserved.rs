@@ -1,11 +1,10 @@
-//! A run that nobody observes gives the same result as one that is observed, although most links between nodes are then looked at only when
-//! their packets are needed.
+//! Every combination of the simulator's shortcuts gives the result of an observed run, which takes none, digit by digit.
 
 use std::path::{Path, PathBuf};
 
 use fairlane_qdisc::{Duration, Rate, Seed, Stream, Time};
 use fairlane_scenario::{Document, Scenario};
-use fairlane_sim::{Control, Observer, PacketEvent, Simulation, run};
+use fairlane_sim::{Control, Observer, PacketEvent, Shortcuts, Simulation, run};
 
 /// Looks at every packet and does nothing.
 struct Idle;
@@ -38,6 +37,50 @@ fn both(scenario: &Scenario) -> [String; 2] {
     let observed = run(scenario, 0, &Control::default(), &mut Idle).unwrap_or_else(|error| panic!("{error}"));
     let unobserved = run(scenario, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}"));
     [format!("{observed:?}"), format!("{unobserved:?}")]
+}
+
+/// All combinations of shortcuts, with prefetching for any number of flows.
+fn combinations() -> impl Iterator<Item = Shortcuts> {
+    let switches = [false, true];
+    let prefetch = [usize::MAX, 0];
+    let pairs = switches.into_iter().flat_map(move |lazy_links| switches.map(|early_hosts| (lazy_links, early_hosts)));
+    pairs.flat_map(move |(lazy_links, early_hosts)| {
+        prefetch.map(|prefetch_from| Shortcuts { lazy_links, early_hosts, prefetch_from })
+    })
+}
+
+/// Checks that a run with each combination of shortcuts has the result of an observed run.
+fn check_combinations(scenario: &Scenario, name: &str) {
+    let observed = run(scenario, 0, &Control::default(), &mut Idle).unwrap_or_else(|error| panic!("{error}"));
+    let observed = format!("{observed:?}");
+    for shortcuts in combinations() {
+        let simulation = Simulation::with_shortcuts(scenario, 0, shortcuts).unwrap_or_else(|error| panic!("{error}"));
+        let run = format!("{:?}", simulation.finish(&Control::default()));
+        assert!(observed == run, "{name} with {shortcuts:?}:\n{observed}\n{run}");
+    }
+}
+
+/// Would catch a shortcut that changes a result alone or beside another one, or that is taken although it is switched off.
+#[test]
+fn every_combination_of_shortcuts_gives_the_same_result() {
+    assert_eq!(combinations().count(), 8);
+    for path in scenarios() {
+        let lasting = [("warmup", "0s"), ("duration", "3s"), ("warmup", "500ms")];
+        let name = path.display().to_string();
+        // Those whose flows start later have nothing to show by then.
+        let starts_late = ["blue-fig6"].iter().any(|late| name.contains(late));
+        if !starts_late {
+            check_combinations(&scenario(&path, &lasting), &name);
+        }
+    }
+    for kind in fairlane_qdisc::Kind::ALL {
+        check_combinations(&dumbbell(kind.name(), "1500kbit", "50kbit"), kind.name());
+    }
+    let mut random = Seed::new(2).stream("networks");
+    for _ in 0..20 {
+        let text = drawn(&mut random);
+        check_combinations(&parsed(&text), &text);
+    }
 }
 
 /// Would catch any event at a link that is handled too late, twice, or in another order.

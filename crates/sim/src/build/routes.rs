@@ -195,15 +195,17 @@ impl Topology {
             }
             LineEnd::Early(_) | LineEnd::Host => Ports::hosts_of(links),
         };
-        // The lines of a port in the order of their keys.
-        let mut sources = vec![0; links + 2];
+        // Lines are numbered in the order of their keys.
+        let mut sources = vec![Vec::new(); links + 2];
         let mut lines = vec![Line::NONE; routing.lines.len()];
-        for (key, found) in &routing.lines {
+        for ((key, found), number) in routing.lines.iter().zip(0..) {
             let port = port_of(key.end);
-            lines[*found as usize] = Line { port: port as u32, line: sources[port] };
-            sources[port] += 1;
+            lines[*found as usize] = Line { port: port as u32, line: sources[port].len() as u32 };
+            sources[port].push(number);
         }
-        lines.iter_mut().for_each(|line| line.line = Port::first_line(line.line, sources[line.port as usize]));
+        for line in &mut lines {
+            line.line = Port::first_line(line.line, sources[line.port as usize].len() as u32);
+        }
         let early = Ports::early_of(links) as u32;
         for step in self.table.iter_mut().filter(|step| !step.line.is_none()) {
             step.line = lines[step.line.line as usize];
@@ -211,11 +213,8 @@ impl Topology {
                 step.set_in_order();
             }
         }
-        self.ports = Ports {
-            links: sources.iter().copied().zip(lookaheads).collect(),
-            hosts: sources[Ports::hosts_of(links)],
-            early: sources[Ports::early_of(links)],
-        };
+        let (early, hosts) = (sources.pop().unwrap_or_default(), sources.pop().unwrap_or_default());
+        self.ports = Ports { links: sources.into_iter().zip(lookaheads).collect(), hosts, early };
         self.prefetches = self.flows >= shortcuts.prefetch_from;
     }
 

@@ -27,7 +27,7 @@
 //! # Invariants
 //!
 //! 1. Events are totally ordered: by time, kind, and a tie-break hash of the link or flow; of packets of a flow at one place,
-//!    late ones come first. *Checked: time never goes back ([`EventLoop`](crate::event_loop::EventLoop)).*
+//!    late ones come first. *Checked: a unit test of the schedule draws events of equal times.*
 //! 2. A droptail link of a host never reorders: packets enter it in the order of time. *Checked: `packet_path`.*
 //! 3. A line has one source. A packet that is further out of order than a line reaches goes to the second line, then to the
 //!    calendar. *Checked: a line's packets leave in order ([`DelayLine`](crate::schedule::delay_line::DelayLine)).*

@@ -2,6 +2,7 @@
 
 use fairlane_qdisc::{Duration, Time};
 
+use crate::schedule::Ports;
 use crate::schedule::event_key::{FirstArrival, Target, event_key, start_key};
 use crate::schedule::tournament::NEVER;
 
@@ -58,17 +59,18 @@ impl LinkEvents {
         Some((at, LinkEvent::Release))
     }
 
-    /// Returns the key by which `link` is ordered among all events: that of its next event, or, if it is processed lazily,
-    /// the time at which the effects of its events are needed. While it sends, arrivals have no effect.
-    pub(crate) fn key(&mut self, link: u32, first: FirstArrival) -> u128 {
+    /// Returns the key by which `link`, whose next arrival has this tag, is ordered among all events: that of its next event,
+    /// or, if it is processed lazily, the time at which the effects of its events are needed. While it sends, arrivals have no effect.
+    pub(crate) fn key(&mut self, link: u32, first: FirstArrival, tag: u32) -> u128 {
+        let own = u128::from(Ports::tag_of_link(link));
         self.next = self.free.min(self.release).min(first.at);
         if self.lookahead == Duration::ZERO {
-            let at_link = |at: Time, target| if at < Time::MAX { event_key(at, target) } else { NEVER };
+            let at_link = |at: Time, target| if at < Time::MAX { event_key(at, target) | own } else { NEVER };
             let free = at_link(self.free, Target::LinkFree(link));
             let release = at_link(self.release, Target::Release(link));
-            return free.min(release).min(if first.at < Time::MAX { first.key() } else { NEVER });
+            return free.min(release).min(if first.at < Time::MAX { first.key() | u128::from(tag) } else { NEVER });
         }
         let next = if self.free < Time::MAX { self.free } else { self.next };
-        if next < Time::MAX { start_key(next + self.lookahead) } else { NEVER }
+        if next < Time::MAX { start_key(next + self.lookahead) | own } else { NEVER }
     }
 }

@@ -52,24 +52,28 @@ impl Line {
     }
 }
 
-/// The sources of each port, and the lookahead of each link between nodes.
+/// The ports of a network. Each source of packets to a port has a line, and all lines are numbered: of packets of a flow that
+/// arrive at several ports at the same time that of the lower line comes first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ports {
-    /// For each link between nodes: the number of its sources, and its [lookahead](LinkEvents::lookahead).
-    pub(crate) links: Vec<(u32, Duration)>,
-    /// The sources of packets to hosts, and to links of hosts with a discipline.
-    pub(crate) hosts: u32,
-    /// The sources of packets to hosts that take packets [early](crate::flow::hosts).
-    pub(crate) early: u32,
+    /// For each link between nodes: the lines to it, and its [lookahead](LinkEvents::lookahead).
+    pub(crate) links: Vec<(Vec<u32>, Duration)>,
+    /// The lines to hosts, and to links of hosts with a discipline.
+    pub(crate) hosts: Vec<u32>,
+    /// The lines to hosts that take packets [early](crate::flow::hosts).
+    pub(crate) early: Vec<u32>,
 }
 
 impl Ports {
-    /// Returns the ports of a partition, one of so many, with a source in each for each source here.
+    /// Returns the ports of a partition, one of so many, with a line for each partition in place of each line here.
     pub(crate) fn divided(&self, partitions: u32) -> Self {
+        let each = |lines: &Vec<u32>| {
+            lines.iter().flat_map(|line| line * partitions..(line + 1) * partitions).collect::<Vec<u32>>()
+        };
         Self {
-            links: self.links.iter().map(|(sources, lookahead)| (sources * partitions, *lookahead)).collect(),
-            hosts: self.hosts * partitions,
-            early: self.early * partitions,
+            links: self.links.iter().map(|(lines, lookahead)| (each(lines), *lookahead)).collect(),
+            hosts: each(&self.hosts),
+            early: each(&self.early),
         }
     }
 
@@ -83,6 +87,30 @@ impl Ports {
     #[inline(always)]
     pub(crate) const fn early_of(links: usize) -> usize {
         links + 1
+    }
+
+    /// Returns the tag in keys of the events at a link and of late packets to it. The timing wheel has tag 0.
+    pub(crate) const fn tag_of_link(link: u32) -> u32 {
+        link + 1
+    }
+
+    /// Returns the tags of arrivals on these lines, which follow those of links and hosts.
+    fn tags(&self, lines: &[u32]) -> Vec<u32> {
+        lines.iter().map(|line| self.links.len() as u32 + 2 + line).collect()
+    }
+
+    /// Returns the leaf of the schedule's tournament to which each tag belongs.
+    fn leaf_of_tag(&self) -> Vec<u32> {
+        let mut leaves = vec![TIMERS as u32; self.links.len() + 2];
+        for ((lines, _), link) in self.links.iter().zip(0_u32..) {
+            let leaf = LINKS as u32 + link;
+            leaves[Self::tag_of_link(link) as usize] = leaf;
+            for tag in self.tags(lines) {
+                leaves.resize(leaves.len().max(tag as usize + 1), TIMERS as u32);
+                leaves[tag as usize] = leaf;
+            }
+        }
+        leaves
     }
 }
 
@@ -109,12 +137,13 @@ const LINKS: usize = 1;
 impl Schedule {
     /// Returns an empty schedule. `events_per_second` affects the speed and nothing else.
     pub(crate) fn new(ports: &Ports, events_per_second: f64) -> Self {
-        let sources = ports.links.iter().map(|(sources, _)| *sources).chain([ports.hosts, ports.early]);
+        let lines = ports.links.iter().map(|(lines, _)| lines).chain([&ports.hosts, &ports.early]);
+        let port = |(lines, late): (&Vec<u32>, u32)| Port::new(late, ports.tags(lines), events_per_second);
         Self {
             timers: TimingWheel::new(events_per_second),
-            ports: sources.map(|sources| Port::new(sources, events_per_second)).collect(),
+            ports: lines.zip(Ports::tag_of_link(0)..).map(port).collect(),
             links: ports.links.iter().map(|(_, lookahead)| LinkEvents::new(*lookahead)).collect(),
-            tournament: Tournament::new(LINKS + ports.links.len()),
+            tournament: Tournament::new(LINKS + ports.links.len(), ports.leaf_of_tag()),
             #[cfg(debug_assertions)]
             now: Time::ZERO,
         }
@@ -153,13 +182,12 @@ impl Schedule {
         }
     }
 
-    /// Notes that all events before `now` have been handled.
+    /// Notes that all events before `now` have been handled. A timer may have been set to a time that had passed.
     #[inline(always)]
     pub(crate) fn passed(&mut self, now: Time) {
         #[cfg(debug_assertions)]
         {
-            assert!(now >= self.now, "time goes back from {:?} to {now:?}", self.now);
-            self.now = now;
+            self.now = self.now.max(now);
         }
         let _ = now;
     }
@@ -181,7 +209,7 @@ impl Schedule {
             let first = self.hosts().first();
             let other = self.tournament.winner();
             let at = time_of(other);
-            if first.at < at || (first.at == at && comes_first(first, other)) {
+            if first.at < at || (first.at == at && self.comes_first(first, other)) {
                 if first.at >= until {
                     return None;
                 }
@@ -191,7 +219,7 @@ impl Schedule {
             if at >= until {
                 return None;
             }
-            let Some(link) = (other as u32 as usize).checked_sub(LINKS) else {
+            let Some(link) = self.tournament.leaf_of(other).checked_sub(LINKS) else {
                 let timer = self.timers.pop();
                 self.tournament.set(TIMERS, self.timers.bound());
                 let Some((key, ())) = timer else { continue };
@@ -199,6 +227,12 @@ impl Schedule {
             };
             return Some((at, Next::Link(link as u32)));
         }
+    }
+
+    /// Returns true if the first arrival at hosts comes before the event with this key, of the same time.
+    #[inline(never)]
+    fn comes_first(&mut self, first: FirstArrival, key: u128) -> bool {
+        first.key() | u128::from(self.hosts().tag()) < key
     }
 
     /// Returns true if the events at this link between nodes are handled in event order.
@@ -256,7 +290,8 @@ impl Schedule {
 
     /// Compares the next event at `link` anew.
     fn update(&mut self, link: u32) {
-        let key = self.links[link as usize].key(link, self.ports[link as usize].first());
+        let port = &self.ports[link as usize];
+        let key = self.links[link as usize].key(link, port.first(), port.tag());
         self.tournament.set(LINKS + link as usize, key);
     }
 
@@ -292,12 +327,6 @@ impl Schedule {
     pub(crate) const fn timers(&mut self) -> &mut TimingWheel<()> {
         &mut self.timers
     }
-}
-
-/// Returns true if this arrival comes before the event with this key, of the same time.
-#[inline(never)]
-fn comes_first(first: FirstArrival, key: u128) -> bool {
-    first.key() | u128::from(u32::MAX) < key | u128::from(u32::MAX)
 }
 
 #[cfg(test)]

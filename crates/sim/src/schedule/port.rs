@@ -25,16 +25,22 @@ pub(crate) struct Port {
     calendar_place: u32,
     /// The first packets of all lines and of the calendar.
     firsts: FirstArrivals,
+    /// The tag of late packets, and that of the first line of each source.
+    tags: (u32, Vec<u32>),
 }
 
 impl Port {
-    /// Returns a port without packets that has `sources` sources. `events_per_second` affects the speed and nothing else.
-    pub(crate) fn new(sources: u32, events_per_second: f64) -> Self {
+    /// Returns a port without packets, with a source for each of `tags`, in whose order packets of a flow arrive that arrive
+    /// at several ports at the same time; `late` is the tag of late packets. `events_per_second` affects the speed and
+    /// nothing else.
+    pub(crate) fn new(late: u32, tags: Vec<u32>, events_per_second: f64) -> Self {
+        let sources = tags.len() as u32;
         Self {
             lines: (0..Self::first_line(sources, sources)).map(|_| DelayLine::default()).collect(),
             calendar: Calendar::new(events_per_second),
             calendar_place: sources,
             firsts: FirstArrivals::default(),
+            tags: (late, tags),
         }
     }
 
@@ -131,6 +137,13 @@ impl Port {
             return &mut self.calendar;
         }
         &mut self.lines[place as usize]
+    }
+
+    /// Returns the tag of the first arrival.
+    pub(crate) fn tag(&self) -> u32 {
+        let (late, tags) = &self.tags;
+        let source = self.first().place().checked_sub(Self::first_line(0, self.calendar_place));
+        source.and_then(|source| tags.get(source as usize)).copied().unwrap_or(*late)
     }
 
     /// Returns the number of packets.

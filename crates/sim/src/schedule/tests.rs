@@ -16,7 +16,7 @@ fn packet(at: u64, flow: u32, seq: u32) -> Packet {
 fn packets_leave_a_port_in_order() {
     for events_per_second in [1e3, 1e7, 1e9] {
         let mut random = Seed::new(1).stream("port");
-        let (mut port, mut list) = (Port::new(3, events_per_second), Vec::<Packet>::new());
+        let (mut port, mut list) = (Port::new(0, vec![1, 2, 3], events_per_second), Vec::<Packet>::new());
         let (mut now, mut sent, mut beyond_lines) = (0, 0, 0);
         while sent < 20_000 || !list.is_empty() {
             now += u64::from(random.below(3));
@@ -57,7 +57,7 @@ fn packets_leave_a_port_in_order() {
 fn a_link_knows_of_the_first_packet_of_each_line() {
     let lookahead = Duration::from_millis(1);
     for late in [[true, true, true], [true, false, true], [false, true, false], [false, false, true]] {
-        let ports = Ports { links: vec![(1, lookahead)], hosts: 0, early: 0 };
+        let ports = Ports { links: vec![(vec![0], lookahead)], hosts: Vec::new(), early: Vec::new() };
         let mut schedule = Schedule::new(&ports, 1.0);
         for (nanos, late) in [500_u64, 400, 300].into_iter().zip(late) {
             let at = Time::from_nanos(nanos);
@@ -75,7 +75,8 @@ fn a_link_knows_of_the_first_packet_of_each_line() {
 /// before one whose key is smaller.
 #[test]
 fn events_come_by_their_keys() {
-    let ports = Ports { links: vec![(1, Duration::ZERO); 3], hosts: 1, early: 0 };
+    let links = [0, 1, 2].map(|line| (vec![line], Duration::ZERO)).to_vec();
+    let ports = Ports { links, hosts: vec![3], early: Vec::new() };
     let mut random = Seed::new(2).stream("keys");
     let mut schedule = Schedule::new(&ports, 1e6);
     for number in 0..3000 {

@@ -4,7 +4,8 @@
 pub(crate) const NEVER: u128 = u128::MAX << 32;
 
 /// A tournament of keys: each inner node of a binary tree passes on the smaller key of its two children, so a changed key
-/// costs a comparison for each level. The lowest 32 bits of a key are those of its leaf, so no two are equal.
+/// costs a comparison for each level. The lowest 32 bits of a key are its tag. A leaf has tags of its own, so no two keys are
+/// equal.
 #[derive(Debug)]
 pub(crate) struct Tournament {
     /// The keys of each inner node's children. The root is at 1, and the children of node `n` are `2n` and `2n + 1`; the
@@ -15,19 +16,27 @@ pub(crate) struct Tournament {
     last: usize,
     /// The winner, unless a key has changed since.
     known: Option<u128>,
+    /// The leaf that has each tag.
+    leaf_of_tag: Vec<u32>,
 }
 
 impl Tournament {
-    /// Returns a tournament of this many keys, all [`NEVER`].
-    pub(crate) fn new(leaves: usize) -> Self {
-        Self { matches: vec![[NEVER; 2]; leaves.next_power_of_two().max(2)], last: 0, known: None }
+    /// Returns a tournament of this many keys, all [`NEVER`], whose tags belong to these leaves.
+    pub(crate) fn new(leaves: usize, leaf_of_tag: Vec<u32>) -> Self {
+        Self { matches: vec![[NEVER; 2]; leaves.next_power_of_two().max(2)], last: 0, known: None, leaf_of_tag }
+    }
+
+    /// Returns the leaf of a key.
+    #[inline(always)]
+    pub(crate) fn leaf_of(&self, key: u128) -> usize {
+        self.leaf_of_tag.get(key as u32 as usize).map_or(0, |leaf| *leaf as usize)
     }
 
     /// Changes the key of `leaf`.
     #[inline]
     pub(crate) fn set(&mut self, leaf: usize, key: u128) {
         let mut node = self.matches.len() + leaf;
-        let mut winner = key | leaf as u128;
+        let mut winner = key;
         self.known = None;
         loop {
             let pair = &mut self.matches[node / 2];
@@ -61,7 +70,7 @@ impl Tournament {
             winner = pair[0].min(pair[1]);
             node /= 2;
         }
-        (self.last, self.known) = (winner as u32 as usize, Some(winner));
+        (self.last, self.known) = (self.leaf_of(winner), Some(winner));
         winner
     }
 }
@@ -77,13 +86,13 @@ mod tests {
     fn the_smallest_key_wins() {
         for leaves in [1, 2, 3, 8, 21] {
             let mut random = Seed::new(1).stream("tournament");
-            let mut tournament = Tournament::new(leaves);
+            let mut tournament = Tournament::new(leaves, (0..leaves as u32).collect());
             let mut keys = vec![NEVER; leaves];
             for _ in 0..20_000 {
                 for _ in 0..random.below(4) {
                     let leaf = random.below(leaves as u32) as usize;
                     keys[leaf] = if random.chance(0.1) { NEVER } else { u128::from(random.below(50)) << 64 };
-                    tournament.set(leaf, keys[leaf]);
+                    tournament.set(leaf, keys[leaf] | leaf as u128);
                 }
                 let key = tournament.winner();
                 let winner = key as u32 as usize;
@@ -93,7 +102,7 @@ mod tests {
                 assert_eq!(Some(winner), keys.iter().position(|other| Some(*other) == least));
                 // What usually happens to a winner: its next key is greater.
                 keys[winner] = keys[winner].saturating_add(u128::from(random.below(3)) << 64).min(NEVER);
-                tournament.set(winner, keys[winner]);
+                tournament.set(winner, keys[winner] | winner as u128);
             }
         }
     }
