@@ -1,5 +1,7 @@
 //! Every combination of the simulator's shortcuts gives the result of an observed run, which takes none, digit by digit.
 
+// More than 500 lines: one comparison, and the networks that are drawn for it.
+
 use std::path::{Path, PathBuf};
 
 use fairlane_qdisc::{Duration, Rate, Seed, Stream, Time};

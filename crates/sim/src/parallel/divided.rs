@@ -22,7 +22,7 @@ use crate::network::boundary::Boundary;
 use crate::network::droptail_link::DroptailLink;
 use crate::network::link::{Link, LinkQueue};
 use crate::network::topology::Topology;
-use crate::parallel::epoch::Epoch;
+use crate::parallel::epoch::SharedEpoch;
 use crate::parallel::lookahead::Pace;
 use crate::parallel::mailbox::Mailboxes;
 use crate::parallel::partition::Division;
@@ -132,7 +132,7 @@ impl Divided {
 
     /// Handles the events of all parts before `end`, of which none is before `start`.
     fn handle_between(&mut self, start: Time, end: Time, control: &Control) {
-        let epoch = Epoch::new(&self.division, &self.mailboxes, &mut self.parts, &self.owners, (start, end));
+        let epoch = SharedEpoch::new(&self.division, &self.mailboxes, &mut self.parts, &self.owners, (start, end));
         let cpu_s = rayon::broadcast(|thread| {
             let before = control.clock.map(|clock| clock());
             epoch.handle(thread.index());

@@ -12,8 +12,8 @@ use crate::event_loop::EventLoop;
 use crate::parallel::mailbox::Mailboxes;
 use crate::parallel::partition::Division;
 
-/// A epoch of time. The parts go through it in steps, each as soon as the packets of the others that it needs have been sent.
-pub(crate) struct Epoch<'a> {
+/// An epoch of a divided run. The parts go through it in steps, each as soon as the packets of the others that it needs have been sent.
+pub(crate) struct SharedEpoch<'a> {
     division: &'a Division,
     mailboxes: &'a Mailboxes,
     parts: Vec<CachePadded<Mutex<&'a mut EventLoop<()>>>>,
@@ -27,7 +27,7 @@ pub(crate) struct Epoch<'a> {
     panics: AtomicBool,
 }
 
-impl<'a> Epoch<'a> {
+impl<'a> SharedEpoch<'a> {
     /// Returns a epoch from `start`, before which nothing happens, to `end`.
     pub(crate) fn new(
         division: &'a Division,
