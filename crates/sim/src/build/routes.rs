@@ -25,7 +25,7 @@ pub(crate) struct Routing {
     classes: u32,
     /// The links between nodes that packets enter without a delay line.
     entered: BTreeSet<u32>,
-    /// Which links of the hosts of the group's last flow are plain.
+    /// Which links of the hosts of the group's last flow are droptail links.
     last: Option<[Option<[bool; 2]>; 2]>,
 }
 
@@ -69,8 +69,8 @@ impl Topology {
     pub(crate) fn add_flow(&mut self, group: &FlowGroup, hosts: [Option<[u32; 2]>; 2], routing: &mut Routing) {
         let flow = self.flows as u32;
         self.flows += 1;
-        let plain = hosts.map(|host| host.map(|links| links.map(|link| self.is_droptail(link))));
-        if routing.last.replace(plain) == Some(plain) {
+        let droptail = hosts.map(|host| host.map(|links| links.map(|link| self.is_droptail(link))));
+        if routing.last.replace(droptail) == Some(droptail) {
             return;
         }
         let stride = 2 * hosts.iter().flatten().count() as u32;
@@ -94,7 +94,7 @@ impl Topology {
     }
 
     /// Returns the link between nodes from which the host at the end of a route can take packets early; `None` if it cannot. What
-    /// the host sends in answer meets no other packet before it comes to a delay line, since its link is plain in both directions; and it does
+    /// the host sends in answer meets no other packet before it comes to a delay line, since its link is a droptail link in both directions; and it does
     /// not come back to the same link at once, since that leads to it.
     fn early_behind(&self, route: u32, flow: u32, group: &FlowGroup) -> Option<u32> {
         let mut before = None;
@@ -129,7 +129,7 @@ impl Topology {
         }
     }
 
-    /// Adds the delay lines of the route of `flow` that starts at `start`. A packet comes on a line where it has not yet crossed the plain link
+    /// Adds the delay lines of the route of `flow` that starts at `start`. A packet comes on a line where it has not yet crossed the droptail link
     /// of a host. `before` and `after` are the links between nodes from which the hosts at the route's ends take packets early.
     fn add_lines(&mut self, start: u32, flow: u32, [before, after]: [Option<u32>; 2], routing: &mut Routing) {
         let between_nodes =

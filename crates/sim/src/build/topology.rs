@@ -32,7 +32,7 @@ struct QueueSource<'s, 'c> {
 struct LinkKind {
     side: LinkSide,
     /// The link only delays packets, and its queue only drops from the tail.
-    plain: bool,
+    droptail: bool,
     /// The packets that cross the link do not all have the same size.
     sizes_differ: bool,
     /// The flows that are counted at the queue.
@@ -122,7 +122,7 @@ impl Topology {
         let queue = size.and_then(|size| size.resolve(side.rate));
         let queue = queue.map_err(|error| QueueError { link: link_name(scenario, link_of(hop)), error })?;
         let side = LinkSide { queue, wire: Wire { shaper: None, ..side.wire.clone() }, ..side.clone() };
-        let kind = LinkKind { plain: false, ..self.kind(side, source.metered_flows(hop)) };
+        let kind = LinkKind { droptail: false, ..self.kind(side, source.metered_flows(hop)) };
         let (queue, number) = (link_of(hop), self.shapers.len() as u32);
         let buffer = self.add_link(&kind, source)?;
         for (link, part) in [(queue, ShapedPart::Queue(number)), (buffer, ShapedPart::Buffer(number))] {
@@ -137,10 +137,10 @@ impl Topology {
 
     /// Returns the kind of links like `side`, and adds its medium. With `metered` the packets of those flows are counted.
     fn kind(&mut self, side: LinkSide, metered: Option<FlowRanges>) -> LinkKind {
-        let plain = metered.is_none() && side.wire == Wire::default();
-        let limit = droptail_limit(side.queue.config()).filter(|_| plain);
+        let droptail = metered.is_none() && side.wire == Wire::default();
+        let limit = droptail_limit(side.queue.config()).filter(|_| droptail);
         self.media.push(Medium::new(&side, limit.unwrap_or(0)));
-        LinkKind { side, plain: limit.is_some(), sizes_differ: true, metered, medium: self.media.len() as u32 - 1 }
+        LinkKind { side, droptail: limit.is_some(), sizes_differ: true, metered, medium: self.media.len() as u32 - 1 }
     }
 
     /// Returns the kinds of the links of a host of `group`, in the direction of the data and in the other one. Each has its own medium,
@@ -226,7 +226,7 @@ impl QueueSource<'_, '_> {
 
     /// Builds the queue of link `id`. Names are only formatted where they are needed: there may be millions of links.
     fn queue(&mut self, kind: &LinkKind, id: u32) -> Result<LinkQueue, QueueError> {
-        let LinkKind { side, plain, sizes_differ, metered, .. } = kind;
+        let LinkKind { side, droptail, sizes_differ, metered, .. } = kind;
         let name = || link_name(self.scenario, id);
         let host = |name: &str| Host { rate: side.rate, seed: self.seed.named("queue").named(name) };
         let custom = self.custom.as_mut().and_then(|custom| {
@@ -236,7 +236,7 @@ impl QueueSource<'_, '_> {
         let brought = custom.is_some();
         let named = match custom {
             Some(custom) => custom,
-            None if *plain => return Ok(LinkQueue::Droptail(DroptailLink::new(*sizes_differ))),
+            None if *droptail => return Ok(LinkQueue::Droptail(DroptailLink::new(*sizes_differ))),
             None => {
                 let link = name();
                 match side.queue.build(&host(&link)) {

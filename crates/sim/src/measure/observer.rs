@@ -76,7 +76,7 @@ pub trait Observer {
     /// with and found of another flow; a match is an event of a packet. See [`Qdisc::candidates`](fairlane_qdisc::Qdisc::candidates).
     fn compared(&mut self, _link: u32, _candidate: &Packet) {}
 
-    /// Called for each packet that a plain link between two nodes begins to send: one without a discipline, loss, jitter or data packets,
+    /// Called for each packet that a droptail link between two nodes begins to send: one without a discipline, loss, jitter or data packets,
     /// whose queue is in no outcome, such as the way back of acknowledgements. [`packet`](Self::packet) is not called for these links. The
     /// time of the event may be in the future, by the time that the packet waits.
     fn passed(&mut self, _event: &PacketEvent) {}

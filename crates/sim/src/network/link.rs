@@ -1,4 +1,4 @@
-//! One direction of a link: a queue, a transmitter, and the packets on their way to the far end.
+//! One direction of a link: a queue and a transmitter.
 
 use fairlane_qdisc::discipline::droptail::{Config, Drop};
 use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Qdisc, Rate, Size, Time};
@@ -122,14 +122,14 @@ impl Link {
         Self { medium, carry: 0, queue }
     }
 
-    /// Takes a packet of `bytes` bytes at `now` to a plain link of `medium`, and returns when its transmission begins and ends; `None` if it
+    /// Takes a packet of `bytes` bytes at `now` to a droptail link of `medium`, and returns when its transmission begins and ends; `None` if it
     /// is dropped.
     #[inline(always)]
     pub(crate) fn take(&mut self, medium: &mut Medium, now: Time, bytes: u32) -> Option<(Time, Time)> {
         match &mut self.queue {
-            LinkQueue::Droptail(plain) if plain.is_idle(now) => {
+            LinkQueue::Droptail(droptail) if droptail.is_idle(now) => {
                 let end = now + medium.transmission.next(&mut self.carry, bytes);
-                plain.send_until(end);
+                droptail.send_until(end);
                 Some((now, end))
             }
             _ => self.take_behind_others(medium, now, bytes),
@@ -138,8 +138,8 @@ impl Link {
 
     #[inline(never)]
     fn take_behind_others(&mut self, medium: &mut Medium, now: Time, bytes: u32) -> Option<(Time, Time)> {
-        let LinkQueue::Droptail(plain) = &mut self.queue else { return None };
-        plain.take((now, bytes), medium.limit, &mut medium.transmission, &mut self.carry)
+        let LinkQueue::Droptail(droptail) = &mut self.queue else { return None };
+        droptail.take((now, bytes), medium.limit, &mut medium.transmission, &mut self.carry)
     }
 
     /// Returns the link's loss, jitter and rate steps; only links with a [`Managed`] queue have them.
@@ -152,8 +152,8 @@ impl Link {
 
     /// Prepares for another rate than that of `transmission`.
     pub(crate) fn before_change(&mut self, now: Time, transmission: &TransmissionTime) {
-        if let LinkQueue::Droptail(plain) = &mut self.queue {
-            plain.before_change(now, transmission, self.carry);
+        if let LinkQueue::Droptail(droptail) = &mut self.queue {
+            droptail.before_change(now, transmission, self.carry);
         }
     }
 
@@ -168,7 +168,7 @@ impl Link {
 }
 
 impl Medium {
-    /// Returns the medium of `side`; `limit` is that of its plain queue.
+    /// Returns the medium of `side`; `limit` is that of its droptail queue.
     pub(crate) const fn new(side: &LinkSide, limit: usize) -> Self {
         Self { transmission: TransmissionTime::new(side.rate), delay: side.delay, class: None, carries: None, limit }
     }

@@ -7,7 +7,7 @@
 //! their order: no other event has to be compared with them, and the link stays in the caches. A link without a lookahead
 //! is handled in event order, one event after the other, by the same functions.
 //!
-//! Without it an event takes 55 to 88 % more instructions (`bench/budgets.csv`).
+//! Without it an event takes 54 to 88 % more instructions (`bench/budgets.csv`).
 
 use std::mem;
 
@@ -26,13 +26,13 @@ use crate::schedule::link_events::{LinkEvent, LinkEvents};
 use crate::schedule::port::Port;
 
 /// How a link transmits, while its events are handled.
-pub(crate) struct Transmitter {
+pub(crate) struct WireTiming {
     transmission: TransmissionTime,
     carry: u64,
     pub(crate) delay: Duration,
 }
 
-impl Transmitter {
+impl WireTiming {
     /// Returns the time that the next packet takes.
     #[inline(always)]
     pub(crate) fn next(&mut self, bytes: u32) -> Duration {
@@ -46,7 +46,7 @@ pub(crate) struct AtLink<'a> {
     pub(crate) link: u32,
     pub(crate) managed: &'a mut Managed,
     pub(crate) events: &'a mut LinkEvents,
-    pub(crate) transmitter: Transmitter,
+    pub(crate) transmitter: WireTiming,
     /// Packets are kept until their hosts have been [prefetched](crate::network::prefetch).
     keeps: bool,
 }
@@ -133,8 +133,7 @@ impl<O: Observer> Network<O> {
         arrived
     }
 
-    /// Handles one event at a link that has no port, or into which a host without a link sends: `arrival` is the packet that
-    /// arrives.
+    /// Handles one event at a link in event order: `arrival` is the packet that arrives.
     #[inline(never)]
     pub(crate) fn handle_at_link(&mut self, now: Time, link: u32, event: LinkEvent, arrival: Option<Packet>) {
         let Some(mut managed) = self.take_queue(link) else {
@@ -156,10 +155,10 @@ impl<O: Observer> Network<O> {
     }
 
     #[inline(always)]
-    fn transmitter(&self, link: u32) -> Transmitter {
+    fn transmitter(&self, link: u32) -> WireTiming {
         let Link { medium, carry, .. } = &self.topology.links[link as usize];
         let Medium { transmission, delay, .. } = &self.topology.media[*medium as usize];
-        Transmitter { transmission: transmission.clone(), carry: *carry, delay: *delay }
+        WireTiming { transmission: transmission.clone(), carry: *carry, delay: *delay }
     }
 
     /// Takes the discipline of `link` and its transmitter out; `None` for a droptail link.

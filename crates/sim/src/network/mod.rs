@@ -2,49 +2,60 @@
 //!
 //! # Where a packet is
 //!
-//! * **At a link** ([`link`]): in the queue of a discipline, or in a FIFO that only drops from the tail, whose departures are
-//!   known at the arrival ([`droptail_link`]).
-//! * **On its way** from a link to the next place: on a line of the [`Port`](crate::schedule::port::Port) of that place, with
-//!   the time of its arrival. Each link between nodes has a port; all hosts share two.
-//! * Nowhere else. A host takes a packet at its arrival, and what it sends enters the first link of the route at once.
+//! * **In the queue of a discipline** at a link ([`link`]).
+//! * **At a port**, with the time of its arrival there: on a line of the [`Port`](crate::schedule::port::Port), or in its
+//!   calendar. Each link between nodes has a port. All hosts share two: one for packets in event order, also those to hosts'
+//!   links with a discipline, and one for packets that hosts take early.
+//! * **In a mailbox**, in a divided run ([`boundary`]).
+//!
+//! A link that only drops from the tail holds no packets ([`droptail_link`]): when one enters, the time at which it reaches the
+//! far end is calculated, and the packet goes to the next port. A host takes a packet at its arrival, and what it sends
+//! enters the first link of the route at once. Within one call a packet may also be in `departures`, or between a shaper and
+//! its buffer.
 //!
 //! # What happens next
 //!
 //! The [`Schedule`] decides. It knows four sorts of events: a packet arrives, a link ends a transmission, a discipline releases
-//! a packet that it held back, and a timer fires. [`EventLoop`](crate::event_loop::EventLoop) asks it for the next one and
-//! calls [`Network::run_link`], [`Network::arrive`] or the flow. `packet_path` moves packets from link to link, `link_run`
-//! handles the events at a link. The network does not know what sends and receives: it hands packets to a [`Receiver`].
+//! a packet that it held back, and a timer fires; sources and controllers have timers, too.
+//! [`EventLoop`](crate::event_loop::EventLoop) asks it for the next one and calls [`Network::run_link`], [`Network::arrive`] or
+//! the flow. `packet_path` moves packets from link to link: a packet knows its place in the table of routes ([`route`]).
+//! `link_run` handles the events at a link. The network does not know what sends and receives: it hands packets to a
+//! [`Receiver`].
 //!
 //! # What is handled out of order
 //!
 //! Three [shortcuts](crate::Shortcuts) skip work and change no result:
-//! * A link between nodes is **processed lazily**: its events wait, and are handled together ([`link_run`]). Sound since what it
-//!   sends arrives no earlier than its lookahead, the delay and the shortest transmission, later (4).
-//! * A host takes packets **early**, when the link sends them ([`hosts`](crate::flow::hosts)). Sound since nothing but its
-//!   packets and timers changes such a host (5).
+//! * A link between nodes is **processed lazily**: its events wait, and are handled together ([`link_run`]). This is sound: a
+//!   packet that it sends arrives at least its *lookahead* later, the link's delay and its shortest transmission (invariant 4).
+//! * A host takes packets **early**, when the link sends them ([`hosts`](crate::flow::hosts)). This is sound: nothing but its
+//!   packets and timers changes such a host (invariant 5).
 //! * In large runs, what the next packets need is **prefetched** ([`prefetch`]), which changes no state.
 //!
 //! # Invariants
 //!
+//! A *step* is the time until which a caller advances a run, or a partition goes on at once. A packet is *late* if it waited for
+//! a droptail link or left a link that reorders. Checks are those of debug builds.
+//!
 //! 1. Events are totally ordered: by time, kind, and a tie-break hash of the link or flow; of packets of a flow at one place,
 //!    late ones come first. *Checked: a unit test of the schedule draws events of equal times.*
-//! 2. A droptail link of a host never reorders: packets enter it in the order of time. *Checked: `packet_path`.*
-//! 3. A line has one source. A packet that is further out of order than a line reaches goes to the second line, then to the
-//!    calendar. *Checked: a line's packets leave in order ([`DelayLine`](crate::schedule::delay_line::DelayLine)).*
-//! 4. Nobody reads a lazily processed link before the time to which it has been processed, and all catch up at the end of a
-//!    step. *Checked: no packet is sent to a time that has passed ([`Schedule`]).*
-//! 5. A host that takes packets early reads nothing that others write, and takes none that arrive after the step.
-//!    *Checked: [`hosts`](crate::flow::hosts).*
+//! 2. A droptail link never reorders: packets enter it in the order of time. *Checked: `packet_path`.*
+//! 3. The packets of a line come from one link, or from hosts whose links take the same time. A late packet goes to the second
+//!    line of that source, and one that is further out of order than a line reaches to the calendar. *Checked: a line's
+//!    packets leave in order ([`DelayLine`](crate::schedule::delay_line::DelayLine)).*
+//! 4. Nobody reads the state of a lazily processed link as of a time up to which it has not been processed, and all catch up at
+//!    the end of a step. *Checked: no packet is sent to a time that has passed ([`Schedule`]).*
+//! 5. A host that takes packets early reads nothing that others write, and takes none that arrive at or after the end of the
+//!    step. *Checked: [`hosts`](crate::flow::hosts), and `tests/unobserved.rs`.*
 //! 6. Injected packets = delivered + dropped + lost + inside. *Checked at the end of a run (`run/engine.rs`).*
-//! 7. A change of a rate can only shorten a lookahead. *Checked: [`Schedule::shorten`].*
+//! 7. A change of a rate can only shorten a lookahead. *[`Schedule::shorten`] sees to that.*
 //! 8. A partition of a divided run posts its mail before it publishes its clock. *Checked by 4 at the other partition.*
 //!
 //! # A new kind of link
 //!
-//! What happens on the wire, such as loss or jitter, goes to [`impairments`], and how packets leave the queue beside
-//! [`aggregation`] and [`shaper_events`]: `link_run::send_specially` is the one place that chooses. A queue is no concern of
-//! this folder: it is a discipline of `fairlane-qdisc`. [`build`](crate::build) makes the link, and decides whether it can be
-//! processed lazily.
+//! What happens on the wire, such as loss or jitter, belongs in [`impairments`]. Another way of taking packets from the queue
+//! belongs in a file beside [`aggregation`] and [`shaper_events`]; `link_run::send_specially` chooses it. A queue is a
+//! discipline of `fairlane-qdisc`. [`build`](crate::build) makes the link (`build/topology.rs`) and decides whether it can be
+//! processed lazily (`build/routes.rs`), and `parallel/partition.rs` whether a run with it can be divided.
 
 pub(crate) mod aggregation;
 pub(crate) mod boundary;
@@ -92,6 +103,9 @@ pub(crate) struct Network<O> {
     pub(crate) boundary: Option<Box<Boundary>>,
     /// The packets that a link has begun to send and whose hosts are being [prefetched](crate::network::prefetch).
     pub(crate) departures: Vec<Departure>,
+    /// When a packet last entered each link that only drops from the tail.
+    #[cfg(debug_assertions)]
+    entered: Vec<Time>,
 }
 
 /// What takes packets at the ends of their routes.
@@ -119,13 +133,17 @@ pub(crate) trait FlowCache {
 pub(crate) struct InOrder;
 
 impl<O> Receiver<O> for InOrder {
-    fn deliver(&mut self, _now: Time, _packet: &Packet, _network: &mut Network<O>) {}
+    fn deliver(&mut self, _now: Time, _packet: &Packet, _network: &mut Network<O>) {
+        debug_assert!(false, "a packet reaches no host where none receives");
+    }
 
     fn takes_early(&self, _at: Time) -> bool {
         false
     }
 
-    fn deliver_early(&mut self, _at: Time, _packet: &Packet, _network: &mut Network<O>) {}
+    fn deliver_early(&mut self, _at: Time, _packet: &Packet, _network: &mut Network<O>) {
+        debug_assert!(false, "no packet is delivered early in event order");
+    }
 }
 
 impl FlowCache for InOrder {
@@ -138,6 +156,8 @@ impl<O: Observer> Network<O> {
     pub(crate) fn new(topology: Topology, events_per_second: f64, observer: O) -> Self {
         Self {
             events: Schedule::new(&topology.ports, events_per_second),
+            #[cfg(debug_assertions)]
+            entered: vec![Time::ZERO; topology.links.len()],
             records: Records::new(observer, topology.flows + topology.probe_flows()),
             topology,
             packet_hops: 0,

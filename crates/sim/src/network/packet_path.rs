@@ -98,6 +98,11 @@ impl<O: Observer> Network<O> {
     /// reaches the far end; `None` if it is dropped.
     #[inline(always)]
     fn pass_droptail_link(&mut self, now: Time, link: u32, packet: &Packet) -> Option<(Time, Time)> {
+        #[cfg(debug_assertions)]
+        {
+            let last = std::mem::replace(&mut self.entered[link as usize], now);
+            assert!(last <= now, "a packet enters droptail link {link} at {now:?}, after one at {last:?}");
+        }
         let state = &mut self.topology.links[link as usize];
         let medium = &mut self.topology.media[state.medium as usize];
         let Some((begin, end)) = state.take(medium, now, packet.bytes) else {

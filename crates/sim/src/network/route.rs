@@ -44,8 +44,8 @@ impl Step {
     }
 
     /// Returns the step over the link of a host, for `flow` and those after it, whose links are `stride` apart.
-    pub(crate) const fn of_host(link: u32, flow: u32, stride: u32, plain: bool) -> Self {
-        let kind = if plain { Kind::DroptailHostLink } else { Kind::Link };
+    pub(crate) const fn of_host(link: u32, flow: u32, stride: u32, droptail: bool) -> Self {
+        let kind = if droptail { Kind::DroptailHostLink } else { Kind::Link };
         Self { base: link.wrapping_sub(flow.wrapping_mul(stride)), stride, line: Line::NONE, kind }
     }
 

@@ -1,4 +1,4 @@
-//! A epoch of time of a divided run, which several threads handle.
+//! An epoch of time of a divided run, which several threads handle.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ pub(crate) struct SharedEpoch<'a> {
 }
 
 impl<'a> SharedEpoch<'a> {
-    /// Returns a epoch from `start`, before which nothing happens, to `end`.
+    /// Returns an epoch from `start`, before which nothing happens, to `end`.
     pub(crate) fn new(
         division: &'a Division,
         mailboxes: &'a Mailboxes,

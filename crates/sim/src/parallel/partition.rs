@@ -13,7 +13,7 @@ use crate::network::link::LinkQueue;
 use crate::network::topology::Topology;
 use crate::parallel::lookahead::{Lookaheads, Pace};
 
-/// The parts of a run: some of the links between nodes, each with the plain links of hosts behind them, or some of the flows, each with the
+/// The parts of a run: some of the links between nodes, each with the droptail links of hosts behind them, or some of the flows, each with the
 /// links of its hosts before them.
 #[derive(Debug)]
 pub(crate) struct Division {
@@ -125,7 +125,7 @@ fn follow(owners: &mut Owners, lookaheads: &mut Lookaheads, topology: &Topology,
     for step in &topology.table[start as usize..] {
         let to = match step.link(flow) {
             Some(link) if link < topology.first_host_link => usize::from(owners.links[link as usize]),
-            // A packet crosses a plain link of a host together with the link before.
+            // A packet crosses a droptail link of a host together with the link before.
             Some(_) if step.is_droptail_host_link() && delay.is_some() => part,
             _ => owners.of_flow(flow),
         };

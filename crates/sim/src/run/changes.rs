@@ -59,7 +59,7 @@ impl std::error::Error for ChangeError {}
 
 /// The new queue of a link.
 enum NewQueue {
-    /// The limit in packets of a plain link.
+    /// The limit in packets of a droptail link.
     Limit(usize),
     /// A discipline with its name in outcomes.
     Discipline(&'static str, BoxQdisc<Packet>),

@@ -1,6 +1,7 @@
 //! The total order of events: time, then kind, then a hash of the link or flow.
 //!
-//! The order never depends on which event was scheduled first, so it is the same however a run is divided. At each time
+//! But for packets of a flow that arrive at one place at the same time, the order never depends on which event was scheduled
+//! first, so it is the same however a run is divided. At each time
 //! another [tie-break](tie_break) hash decides: flows of equal paths meet at the same nanosecond again and again, and none
 //! may always come first.
 

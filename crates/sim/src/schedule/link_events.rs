@@ -59,7 +59,7 @@ impl LinkEvents {
         Some((at, LinkEvent::Release))
     }
 
-    /// Returns the key by which `link`, whose next arrival has this tag, is ordered among all events: that of its next event,
+    /// Notes the time of the next event, and returns the key by which `link`, whose next arrival has this tag, is ordered among all events: that of its next event,
     /// or, if it is processed lazily, the time at which the effects of its events are needed. While it sends, arrivals have no effect.
     pub(crate) fn key(&mut self, link: u32, first: FirstArrival, tag: u32) -> u128 {
         let own = u128::from(Ports::tag_of_link(link));

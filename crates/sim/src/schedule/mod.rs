@@ -196,8 +196,7 @@ impl Schedule {
     #[inline(never)]
     fn insert(&mut self, Line { port, line }: Line, packet: &Packet) {
         let is_first = self.ports[port as usize].insert(line, packet);
-        if is_first && let Some(link) = self.links.get_mut(port as usize) {
-            link.next = link.next.min(packet.at);
+        if is_first && (port as usize) < self.links.len() {
             self.update(port);
         }
     }
@@ -275,7 +274,6 @@ impl Schedule {
             Some(events) => {
                 events.free = events.free.min(free);
                 events.release = events.release.min(release);
-                events.next = events.next.min(free).min(release);
                 self.update(link);
             }
             // The link of a host.
@@ -317,7 +315,7 @@ impl Schedule {
         time_of(self.tournament.winner()).min(links).min(hosts)
     }
 
-    /// Returns the number of packets on links.
+    /// Returns the number of packets on their way.
     pub(crate) fn packets(&self) -> usize {
         self.ports.iter().map(Port::len).sum()
     }
