@@ -50,7 +50,8 @@ impl<O: Observer> Network<O> {
 
     /// Moves `packet`, which reaches the far end of its link at `arrival`, on from there. It is `late` if it is out of the
     /// order of the link's packets.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
     pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet, late: bool, receiver: &mut impl Receiver<O>) {
         let line = self.topology.table[packet.route as usize].line;
         if line.is_none() {
@@ -61,7 +62,8 @@ impl<O: Observer> Network<O> {
 
     /// Moves `packet`, which enters the droptail `link` of its route at `now`, over this link and on from there. Nothing that
     /// happens later changes a packet's passage.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
     pub(crate) fn cross_droptail_link(
         &mut self,
         now: Time,
