@@ -1,6 +1,6 @@
 //! The options: one definition of each, from which help, completions and manual pages come too.
 //!
-//! Those of a command are in the file with its name, those of several in `shared`.
+//! Each command's arguments are in the file with its name; arguments that several commands share are in `shared`.
 
 pub(crate) mod advise;
 #[cfg(feature = "bpf")]

@@ -63,9 +63,9 @@ pub struct Outcome {
 pub struct RunValues {
     /// Number of the run. Runs of the same number and seed have the same random numbers in their traffic.
     pub run: u32,
-    /// Those of each group, by its name.
+    /// The values of each group, by its name.
     pub groups: BTreeMap<String, GroupValues>,
-    /// Those of each queue, by its name.
+    /// The values of each queue, by its name.
     pub queues: BTreeMap<String, QueueValues>,
 }
 

@@ -6,7 +6,8 @@ use super::shared::Form;
 
 /// List the scenarios that are built in, or print one
 ///
-/// Their names work wherever a scenario file does: fairlane run choke-fig5. A file of the same name goes first. To change one:
+/// A built-in name works wherever a scenario file does: fairlane run choke-fig5. A file of the same name takes precedence. To
+/// change a scenario:
 /// fairlane scenarios choke-fig5 > mine.toml
 #[derive(Debug, Args)]
 pub(crate) struct ScenariosArgs {

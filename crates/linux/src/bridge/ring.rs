@@ -47,7 +47,7 @@ const TP_STATUS_SEND_REQUEST: u32 = 1;
 /// The type of an IEEE 802.1Q tag, used if the kernel does not report the type.
 const CUSTOMER_TAG: u16 = 0x8100;
 
-/// What a port is open for.
+/// The directions in which a port is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PortUse {
     Both,

@@ -60,9 +60,10 @@ pub struct QueuedPacket {
 /// The hosts of a packet.
 #[derive(Debug)]
 enum Hosts {
-    /// Those of its addresses. They are hashed only when a discipline asks: few do, and two hashes take as long as a decision.
+    /// The hosts of the packet's addresses. The addresses are hashed only when a discipline asks: few do, and two hashes take
+    /// as long as a decision.
     OfFlow(HostHasher),
-    /// The hashes of those behind address translation.
+    /// The hashes of the hosts behind address translation.
     Known { sender: u64, receiver: u64 },
 }
 

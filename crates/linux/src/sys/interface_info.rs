@@ -29,7 +29,7 @@ pub(crate) struct InterfaceInfo {
     /// The flags `IFF_UP` and so on.
     pub(crate) flags: u32,
     pub(crate) mtu: u32,
-    /// It belongs to another interface, such as a bridge.
+    /// The interface belongs to another one, such as a bridge.
     pub(crate) enslaved: bool,
 }
 
