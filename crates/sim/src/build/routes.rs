@@ -12,7 +12,6 @@ use crate::network::impairments::Impairments;
 use crate::network::link::LinkQueue;
 use crate::network::route::{Routes, Step};
 use crate::network::topology::Topology;
-use crate::schedule::port::Port;
 use crate::schedule::{Line, Ports};
 use crate::shortcuts::Shortcuts;
 
@@ -202,9 +201,6 @@ impl Topology {
             let port = port_of(key.end);
             lines[*found as usize] = Line { port: port as u32, line: sources[port].len() as u32 };
             sources[port].push(number);
-        }
-        for line in &mut lines {
-            line.line = Port::first_line(line.line, sources[line.port as usize].len() as u32);
         }
         let early = Ports::early_of(links) as u32;
         for step in self.table.iter_mut().filter(|step| !step.line.is_none()) {

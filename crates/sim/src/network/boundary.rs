@@ -34,16 +34,15 @@ impl Owners {
     /// Returns the line for packets from one partition: those of several would not come in the order of time.
     #[inline]
     const fn line_from(&self, Line { port, line }: Line, from: usize) -> Line {
-        // Behind the second lines of all partitions.
-        Line { port, line: (line - 1) * self.partitions as u32 + 1 + from as u32 }
+        Line { port, line: line * self.partitions as u32 + from as u32 }
     }
 }
 
 /// Packets from one partition to another, in the order in which they were sent.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    /// Each packet with its line, and true if it is out of the order of the line.
-    packets: Vec<(Line, Packet, bool)>,
+    /// Each packet with its line.
+    packets: Vec<(Line, Packet)>,
     /// The options of those that have some.
     options: Vec<AckOptions>,
 }
@@ -58,7 +57,7 @@ impl Mail {
 
     /// Returns the arrivals of the packets.
     pub(crate) fn arrivals(&self) -> impl Iterator<Item = fairlane_qdisc::Time> {
-        self.packets.iter().map(|(_, packet, _)| packet.at)
+        self.packets.iter().map(|(_, packet)| packet.at)
     }
 }
 
@@ -84,20 +83,20 @@ impl Boundary {
     #[inline(always)]
     pub(crate) fn send(
         &mut self,
-        (line, packet, late): (Line, &Packet, bool),
+        (line, packet): (Line, &Packet),
         step: Step,
         events: &mut Schedule,
         sacks: &mut SackTable,
     ) {
         let to = self.owners.of(step, packet.flow);
         if to == self.partition {
-            return events.send(self.owners.line_from(line, to), packet, (packet.at, packet.route), late);
+            return events.send(self.owners.line_from(line, to), packet, (packet.at, packet.route));
         }
         let mail = &mut self.outgoing[to];
         if packet.sack != NO_SACK {
             mail.options.push(sacks.take(packet.sack));
         }
-        mail.packets.push((line, *packet, late));
+        mail.packets.push((line, *packet));
     }
 
     /// Schedules the arrivals of the incoming packets, all from one partition. How early they come depends on the threads,
@@ -105,13 +104,13 @@ impl Boundary {
     pub(crate) fn receive(&mut self, from: usize, events: &mut Schedule, sacks: &mut SackTable) {
         let Mail { packets, options } = &mut self.incoming;
         let mut options = options.drain(..);
-        for (line, packet, late) in packets.iter() {
+        for (line, packet) in packets.iter() {
             let (line, place) = (self.owners.line_from(*line, from), (packet.at, packet.route));
             if packet.sack == NO_SACK {
-                events.send(line, packet, place, *late);
+                events.send(line, packet, place);
             } else {
                 let sack = sacks.store(options.next().unwrap_or_default());
-                events.send(line, &Packet { sack, ..*packet }, place, *late);
+                events.send(line, &Packet { sack, ..*packet }, place);
             }
         }
         packets.clear();

@@ -17,7 +17,6 @@ use fairlane_traffic::TransmissionTime;
 use crate::measure::accounting::QueueAccounting;
 use crate::measure::observer::Observer;
 use crate::network::droptail_link::DroptailLink;
-use crate::network::impairments::Impairments;
 use crate::network::link::{Link, LinkQueue, Managed, Medium};
 use crate::network::shaper::ShapedPart;
 use crate::network::{InOrder, Network, Receiver};
@@ -229,7 +228,7 @@ impl<O: Observer> Network<O> {
             return self.depart_later((now, arrival), packet, at, receiver);
         }
         self.accounting(at).departed(now, packet);
-        self.travel(arrival, packet, false, receiver);
+        self.travel(arrival, packet, receiver);
     }
 
     /// Sends the next packet of the queue of a link with impairments or a shaper.
@@ -306,9 +305,8 @@ impl<O: Observer> Network<O> {
     /// Moves a packet on that reaches the far end at `arrival`, or counts it as lost.
     #[inline(always)]
     pub(crate) fn leave(&mut self, now: Time, arrival: Option<Time>, packet: &Packet, at: &mut AtLink<'_>) {
-        let late = at.managed.impairments.as_ref().is_some_and(Impairments::reorders);
         match arrival {
-            Some(arrival) => self.travel(arrival, packet, late, &mut InOrder),
+            Some(arrival) => self.travel(arrival, packet, &mut InOrder),
             None => self.lose(now, packet, at),
         }
     }

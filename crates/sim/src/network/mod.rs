@@ -33,15 +33,13 @@
 //!
 //! # Invariants
 //!
-//! A *step* is the time until which a caller advances a run, or a partition goes on at once. A packet is *late* if it waited for
-//! a droptail link or left a link that reorders. Checks are those of debug builds.
+//! A *step* is the time until which a caller advances a run, or a partition goes on at once. Checks are those of debug builds.
 //!
 //! 1. Events are totally ordered: by time, kind, and a tie-break hash of the link or flow; of packets of a flow at one place,
-//!    late ones come first. *Checked: a unit test of the schedule draws events of equal times.*
+//!    that in the calendar comes first. *Checked: a unit test of the schedule draws events of equal times.*
 //! 2. A droptail link never reorders: packets enter it in the order of time. *Checked: `packet_path`.*
-//! 3. The packets of a line come from one link, or from hosts whose links take the same time. A late packet goes to the second
-//!    line of that source, and one that is further out of order than a line reaches to the calendar. *Checked: a line's
-//!    packets leave in order ([`DelayLine`](crate::schedule::delay_line::DelayLine)).*
+//! 3. The packets of a line come from one link, or from hosts whose links take the same time. A packet that is further out of
+//!    order than a line reaches goes to the calendar. *Checked: a line's packets leave in order ([`DelayLine`](crate::schedule::delay_line::DelayLine)).*
 //! 4. Nobody reads the state of a lazily processed link as of a time up to which it has not been processed, and all catch up at
 //!    the end of a step. *Checked: no packet is sent to a time that has passed ([`Schedule`]).*
 //! 5. A host that takes packets early reads nothing that others write, and takes none that arrive at or after the end of the

@@ -17,13 +17,10 @@ impl<O: Observer> Network<O> {
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
         let step = &self.topology.table[packet.route as usize];
-        let Some(link) = step.droptail_host_link(packet.flow) else { return self.enter_first_link(now, *packet) };
-        let line = step.line;
-        let Some((begin, arrival)) = self.pass_droptail_link(now, link, packet) else { return };
-        if line.is_none() {
-            return self.cross_second_host_link(arrival, *packet);
+        match step.droptail_host_link(packet.flow) {
+            Some(link) => self.cross_droptail_link(now, link, packet, &mut InOrder),
+            None => self.enter_first_link(now, *packet),
         }
-        self.send(line, packet, (arrival, packet.route + 1), begin > now);
     }
 
     /// Puts a packet on the first link of its route, which is not the droptail link of a host. Here and elsewhere a function
@@ -48,16 +45,15 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Moves `packet`, which reaches the far end of its link at `arrival`, on from there. It is `late` if it is out of the
-    /// order of the link's packets.
+    /// Moves `packet`, which reaches the far end of its link at `arrival`, on from there.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[cfg_attr(target_family = "wasm", inline(never))]
-    pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet, late: bool, receiver: &mut impl Receiver<O>) {
+    pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet, receiver: &mut impl Receiver<O>) {
         let line = self.topology.table[packet.route as usize].line;
         if line.is_none() {
             return self.cross_host_link(arrival, packet, receiver);
         }
-        self.send(line, packet, (arrival, packet.route + 1), late);
+        self.send(line, packet, (arrival, packet.route + 1));
     }
 
     /// Moves `packet`, which enters the droptail `link` of its route at `now`, over this link and on from there. Nothing that
@@ -71,8 +67,8 @@ impl<O: Observer> Network<O> {
         packet: &Packet,
         receiver: &mut impl Receiver<O>,
     ) {
-        if let Some((begin, arrival)) = self.pass_droptail_link(now, link, packet) {
-            self.travel(arrival, packet, begin > now, receiver);
+        if let Some(arrival) = self.pass_droptail_link(now, link, packet) {
+            self.travel(arrival, packet, receiver);
         }
     }
 
@@ -83,23 +79,16 @@ impl<O: Observer> Network<O> {
         let step = self.topology.table[packet.route as usize + 1];
         let Some(link) = step.droptail_host_link(packet.flow) else { return };
         self.packet_hops += 1;
-        let Some((begin, arrival)) = self.pass_droptail_link(now, link, packet) else { return };
+        let Some(arrival) = self.pass_droptail_link(now, link, packet) else { return };
         if step.is_early() && receiver.takes_early(arrival) {
             return receiver.deliver_early(arrival, packet, self);
         }
-        self.send(step.line, packet, (arrival, packet.route + 2), begin > now);
+        self.send(step.line, packet, (arrival, packet.route + 2));
     }
 
-    /// As [`cross_host_link`](Self::cross_host_link), from one host to another one.
-    #[inline(never)]
-    fn cross_second_host_link(&mut self, now: Time, packet: Packet) {
-        self.cross_host_link(now, &packet, &mut InOrder);
-    }
-
-    /// Returns when the transmission of `packet`, which comes to this droptail link at `now`, begins, and when the packet
-    /// reaches the far end; `None` if it is dropped.
+    /// Returns when `packet`, which comes to this droptail link at `now`, reaches the far end; `None` if it is dropped.
     #[inline(always)]
-    fn pass_droptail_link(&mut self, now: Time, link: u32, packet: &Packet) -> Option<(Time, Time)> {
+    fn pass_droptail_link(&mut self, now: Time, link: u32, packet: &Packet) -> Option<Time> {
         #[cfg(debug_assertions)]
         {
             let last = std::mem::replace(&mut self.entered[link as usize], now);
@@ -117,7 +106,7 @@ impl<O: Observer> Network<O> {
             let event = self.records.event(begin, link, packet, departed);
             self.records.observer.passed(&event);
         }
-        Some((begin, arrival))
+        Some(arrival)
     }
 
     #[inline(never)]
@@ -131,18 +120,18 @@ impl<O: Observer> Network<O> {
 
     /// Schedules the arrival of a packet, here or in the partition of a divided run where it arrives.
     #[inline(always)]
-    fn send(&mut self, line: Line, packet: &Packet, (at, route): (Time, u32), late: bool) {
+    fn send(&mut self, line: Line, packet: &Packet, (at, route): (Time, u32)) {
         if self.boundary.is_some() {
-            return self.send_over_boundary(line, Packet { at, route, ..*packet }, late);
+            return self.send_over_boundary(line, Packet { at, route, ..*packet });
         }
-        self.events.send(line, packet, (at, route), late);
+        self.events.send(line, packet, (at, route));
     }
 
     #[inline(never)]
-    fn send_over_boundary(&mut self, line: Line, packet: Packet, late: bool) {
+    fn send_over_boundary(&mut self, line: Line, packet: Packet) {
         let step = self.topology.table[packet.route as usize];
         if let Some(boundary) = &mut self.boundary {
-            boundary.send((line, &packet, late), step, &mut self.events, &mut self.records.sacks);
+            boundary.send((line, &packet), step, &mut self.events, &mut self.records.sacks);
         }
     }
 }

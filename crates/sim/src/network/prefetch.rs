@@ -130,7 +130,7 @@ impl<O: Observer> Network<O> {
             if let Some(meter) = &mut meter {
                 meter.departed(*begun, packet.flow, packet.bytes, packet.at);
             }
-            self.travel(*arrival, packet, false, receiver);
+            self.travel(*arrival, packet, receiver);
         }
         departures.clear();
         self.departures = departures;

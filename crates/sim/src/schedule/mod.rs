@@ -89,14 +89,15 @@ impl Ports {
         links + 1
     }
 
-    /// Returns the tag in keys of the events at a link and of late packets to it. The timing wheel has tag 0.
+    /// Returns the tag in keys of the events at a link, or at a port after those of links, and of the packets in its calendar.
+    /// The timing wheel has tag 0.
     pub(crate) const fn tag_of_link(link: u32) -> u32 {
         link + 1
     }
 
     /// Returns the tags of arrivals on these lines, which follow those of links and hosts.
-    fn tags(&self, lines: &[u32]) -> Vec<u32> {
-        lines.iter().map(|line| self.links.len() as u32 + 2 + line).collect()
+    fn tags(&self, lines: &[u32]) -> impl Iterator<Item = u32> {
+        lines.iter().map(|line| self.links.len() as u32 + 2 + line)
     }
 
     /// Returns the leaf of the schedule's tournament to which each tag belongs.
@@ -138,10 +139,13 @@ impl Schedule {
     /// Returns an empty schedule. `events_per_second` affects the speed and nothing else.
     pub(crate) fn new(ports: &Ports, events_per_second: f64) -> Self {
         let lines = ports.links.iter().map(|(lines, _)| lines).chain([&ports.hosts, &ports.early]);
-        let port = |(lines, late): (&Vec<u32>, u32)| Port::new(late, ports.tags(lines), events_per_second);
+        let port = |(lines, port): (&Vec<u32>, u32)| {
+            let calendar = std::iter::once(Ports::tag_of_link(port));
+            Port::new(calendar.chain(ports.tags(lines)).collect(), events_per_second)
+        };
         Self {
             timers: TimingWheel::new(events_per_second),
-            ports: lines.zip(Ports::tag_of_link(0)..).map(port).collect(),
+            ports: lines.zip(0..).map(port).collect(),
             links: ports.links.iter().map(|(_, lookahead)| LinkEvents::new(*lookahead)).collect(),
             tournament: Tournament::new(LINKS + ports.links.len(), ports.leaf_of_tag()),
             #[cfg(debug_assertions)]
@@ -169,14 +173,12 @@ impl Schedule {
         self.tournament.set(TIMERS, self.timers.bound());
     }
 
-    /// Schedules the arrival of `packet` at `at` at this step of its route. It is `late` if it waited for its link and so
-    /// is out of the order of its line.
+    /// Schedules the arrival of `packet` on this line, at a time and at a step of its route.
     #[inline(always)]
-    pub(crate) fn send(&mut self, line: Line, packet: &Packet, place: (Time, u32), late: bool) {
+    pub(crate) fn send(&mut self, line: Line, packet: &Packet, place: (Time, u32)) {
         #[cfg(debug_assertions)]
         assert!(place.0 >= self.now, "a packet arrives at {:?}, before {:?}", place.0, self.now);
         let port = &mut self.ports[line.port as usize];
-        let line = if late { Line { line: port.second_line(line.line), ..line } } else { line };
         if !port.push_behind(line.line, packet, place) {
             self.insert(line, &Packet { at: place.0, route: place.1, ..*packet });
         }

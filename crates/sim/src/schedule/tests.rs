@@ -2,6 +2,7 @@ use fairlane_qdisc::{Duration, Seed, Time};
 
 use super::*;
 use crate::packet::{Flags, NO_SACK};
+use crate::schedule::calendar::Calendar;
 use crate::schedule::event_key::arrival_order;
 use crate::schedule::link_events::LinkEvent;
 
@@ -16,7 +17,7 @@ fn packet(at: u64, flow: u32, seq: u32) -> Packet {
 fn packets_leave_a_port_in_order() {
     for events_per_second in [1e3, 1e7, 1e9] {
         let mut random = Seed::new(1).stream("port");
-        let (mut port, mut list) = (Port::new(0, vec![1, 2, 3], events_per_second), Vec::<Packet>::new());
+        let (mut port, mut list) = (Port::new(vec![0, 1, 2, 3], events_per_second), Vec::<Packet>::new());
         let (mut now, mut sent, mut beyond_lines) = (0, 0, 0);
         while sent < 20_000 || !list.is_empty() {
             now += u64::from(random.below(3));
@@ -26,11 +27,10 @@ fn packets_leave_a_port_in_order() {
                 let late = random.chance(0.3);
                 let wait = if random.chance(0.05) { random.below(100_000) } else { 50 + 20 * u32::from(late) };
                 let packet = packet(now + u64::from(wait), 10 * source + random.below(4), sent);
-                let line = if late { source } else { Port::first_line(source, 3) };
                 let before = port.first();
-                if port.push_behind(line, &packet, (packet.at, 0)) {
+                if port.push_behind(source, &packet, (packet.at, 0)) {
                     assert_eq!(port.first(), before);
-                } else if port.insert(line, &packet) {
+                } else if port.insert(source, &packet) {
                     assert!(port.first().at <= packet.at);
                 }
                 beyond_lines += u32::from(port.calendar.len() > 0);
@@ -51,23 +51,40 @@ fn packets_leave_a_port_in_order() {
     }
 }
 
-/// Would catch a packet of which its link does not know, so that it would be handled late: each comes before all others, on
-/// the first or the second line.
+/// Would catch a packet of which its link does not know, so that it would be handled late: each comes before all others.
 #[test]
-fn a_link_knows_of_the_first_packet_of_each_line() {
+fn a_link_knows_of_its_first_packet() {
     let lookahead = Duration::from_millis(1);
-    for late in [[true, true, true], [true, false, true], [false, true, false], [false, false, true]] {
-        let ports = Ports { links: vec![(vec![0], lookahead)], hosts: Vec::new(), early: Vec::new() };
-        let mut schedule = Schedule::new(&ports, 1.0);
-        for (nanos, late) in [500_u64, 400, 300].into_iter().zip(late) {
-            let at = Time::from_nanos(nanos);
-            schedule.send(Line { port: 0, line: 2 }, &packet(nanos, 0, 0), (at, 0), late);
-            assert_eq!((schedule.next_at(), schedule.lazy_links_before(at)), (at, vec![]));
-            assert_eq!(schedule.lazy_links_before(at + Duration::from_nanos(1)), [0]);
+    let ports = Ports { links: vec![(vec![0], lookahead)], hosts: Vec::new(), early: Vec::new() };
+    let mut schedule = Schedule::new(&ports, 1.0);
+    for nanos in (1..=40).rev() {
+        let at = Time::from_nanos(nanos);
+        schedule.send(Line { port: 0, line: 0 }, &packet(nanos, 0, 0), (at, 0));
+        assert_eq!((schedule.next_at(), schedule.lazy_links_before(at)), (at, vec![]));
+        assert_eq!(schedule.lazy_links_before(at + Duration::from_nanos(1)), [0]);
+    }
+    // More than a line reaches: the others are in the calendar.
+    assert_eq!(schedule.packets(), 40);
+    let next = schedule.next_before(Time::MAX);
+    assert!(matches!(next, Some((at, Next::Link(0))) if at == Time::from_nanos(1) + lookahead), "{next:?}");
+}
+
+/// Would catch packets of a flow that overtake each other in the calendar.
+#[test]
+fn the_calendar_keeps_the_order_of_equal_packets() {
+    for events_per_second in [1e3, 1e9] {
+        let mut calendar = Calendar::new(events_per_second);
+        for seq in 0..100 {
+            calendar.push(&packet(5_000, 7, seq));
         }
-        assert_eq!(schedule.packets(), 3);
-        let next = schedule.next_before(Time::MAX);
-        assert!(matches!(next, Some((at, Next::Link(0))) if at == Time::from_nanos(300) + lookahead), "{next:?}");
+        let mut order = Vec::new();
+        while calendar.len() > 0 {
+            if let Some(packet) = calendar.front() {
+                order.push(packet.seq);
+                calendar.remove_first();
+            }
+        }
+        assert!(order.iter().copied().eq(0..100), "{order:?}");
     }
 }
 
@@ -89,8 +106,8 @@ fn events_come_by_their_keys() {
                     schedule.schedule_link(link, at, Time::MAX);
                 }
             }
-            2 => schedule.send(Line { port: random.below(3), line: 2 }, &packet(0, number, 0), (at, 0), true),
-            _ => schedule.send(Line { port: 3, line: 2 }, &packet(0, number, 0), (at, 0), true),
+            2 => schedule.send(Line { port: random.below(3), line: 0 }, &packet(0, number, 0), (at, 0)),
+            _ => schedule.send(Line { port: 3, line: 0 }, &packet(0, number, 0), (at, 0)),
         }
     }
     let (mut last, mut events) = (0, 0);
