@@ -7,7 +7,7 @@
 //! their order: no other event has to be compared with them, and the link stays in the caches. A link without a lookahead
 //! is handled in event order, one event after the other, by the same functions.
 //!
-//! Without it an event takes 44 to 90 % more instructions (`bench/budgets.csv`).
+//! Without it an event takes 51 to 90 % more instructions (`bench/budgets.csv`).
 
 use std::mem;
 
