@@ -8,7 +8,7 @@ use fairlane_outcome::{
     DelayBin, DelayHistogram, GroupTimeline, Outcome as Inner, QueueTimeline, ShaperTimeline, Timeline, tables as made,
 };
 use fairlane_report::html::{Origin, compare_page, run_page, sweep_page};
-use fairlane_report::{Terminal, compare_table, run_report, sweep_table};
+use fairlane_report::{Details, Terminal, compare_table, run_report, sweep_table};
 use fairlane_runner::sweep::typed;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -89,7 +89,7 @@ impl Outcome {
 
     /// The report of the command line.
     fn report(&self, width: usize) -> String {
-        run_report(&self.inner, &Terminal { width, colour: false })
+        run_report(&self.inner, &Terminal { width, colour: false, details: Details::ALL })
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -220,8 +220,8 @@ pub(crate) fn page(
 /// Returns the table of a comparison or of a sweep, as the command line prints it.
 #[pyfunction]
 pub(crate) fn report(of: &str, outcomes: Vec<Py<Outcome>>, width: usize) -> String {
-    let (all, terminal) = (inner(&outcomes), Terminal { width, colour: false });
-    if of == "sweep" { sweep_table(&all, &terminal) } else { compare_table(&all, None, &terminal) }
+    let (all, terminal) = (inner(&outcomes), Terminal { width, colour: false, details: Details::ALL });
+    if of == "sweep" { sweep_table(&all, &terminal) } else { compare_table(&all, None, &[], &terminal) }
 }
 
 fn inner(outcomes: &[Py<Outcome>]) -> Vec<Inner> {

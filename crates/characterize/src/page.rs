@@ -1,6 +1,6 @@
 //! A page of a report.
 
-use fairlane_outcome::Estimate;
+use fairlane_outcome::{Estimate, Reason};
 use fairlane_report::html::{
     Badge, Block, Cell, EllipseSeries, Ellipses, Inline, Page, Provenance, Section as PageSection, Table, Tone,
 };
@@ -260,7 +260,7 @@ fn flows(case: &CaseReport) -> Table {
             .column("bit rate, Mbit/s", of(|video| video.bit_rate_bps, 1e-6))
             .column("start-up, s", of(|video| video.startup_s, 1.0))
             .column("stalls", of(|video| Some(video.stalls), 1.0))
-            .column("stalled, s", of(|video| Some(video.stalled_s), 1.0))
+            .column("stall time, s", of(|video| Some(video.stalled_s), 1.0))
             .column("switches", of(|video| Some(video.switches), 1.0));
     }
     table
@@ -269,7 +269,9 @@ fn flows(case: &CaseReport) -> Table {
 fn queues(case: &CaseReport) -> Table {
     let cells = |of: &dyn Fn(&SubjectReport) -> Cell| case.subjects.iter().map(of).collect::<Vec<_>>();
     let reasons = |subject: &SubjectReport| {
-        let each = subject.queue.drop_reasons.iter().map(|(reason, share)| format!("{reason} {:.0} %", share * 100.0));
+        let words = |name: &str| Reason::ALL.into_iter().find(|reason| reason.name() == name).map_or("", Reason::words);
+        let each = subject.queue.drop_reasons.iter();
+        let each = each.map(|(reason, share)| format!("{} {:.0} %", words(reason), share * 100.0));
         Cell::Text(each.collect::<Vec<_>>().join(", "))
     };
     Table::new()

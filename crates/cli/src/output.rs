@@ -6,12 +6,12 @@ use fairlane_console::Failure;
 use fairlane_console::colour;
 pub(crate) use fairlane_console::output::{print, print_json, tell, width};
 use fairlane_outcome::{Outcome, Timeline};
-use fairlane_report::Terminal;
+use fairlane_report::{Details, Terminal};
 use serde::Serialize;
 
-/// Returns the terminal for which tables are laid out.
-pub(crate) fn terminal() -> Terminal {
-    Terminal { width: width(), colour: colour(&io::stdout()) }
+/// Returns the terminal for which tables are laid out, and the `details` that it shows.
+pub(crate) fn terminal(details: Details) -> Terminal {
+    Terminal { width: width(), colour: colour(&io::stdout()), details }
 }
 
 /// Prints `{"outcomes": […]}`, with the `"series"` of each if there are any, and with `"partial": true` if some of the requested ones are

@@ -122,7 +122,7 @@ fn comparison_holds_what_was_measured() {
         let delay = outcome["queues"][0]["delay_s"]["mean"].as_f64().unwrap();
         assert!((place["x"].as_f64().unwrap() - 1e3 * delay).abs() <= 1e-3 * (1.0 + delay), "{place}");
     }
-    for title in ["Share of the throughput and delay", "What the queue is made of", "Why packets were dropped"] {
+    for title in ["Share of the throughput and delay", "What the queue is made of", "Drops by reason"] {
         assert!(page.contains(&format!("aria-label=\"{title}\"")), "no {title}");
     }
     assert!(page.contains("fairlane compare") && page.contains("--queue 'droptail,choke'"), "the command is missing");

@@ -28,7 +28,7 @@ pub fn explanation_text(explanation: &Explanation, rate: Rate, width: usize) -> 
     let rows: Vec<[String; 3]> = explanation.parameters.iter().map(row).collect();
     text += "\n";
     text += &columns(&rows, width);
-    for (title, lines) in [("What follows", &explanation.consequences), ("What looks wrong", &explanation.warnings)] {
+    for (title, lines) in [("Consequences", &explanation.consequences), ("Warnings", &explanation.warnings)] {
         if !lines.is_empty() {
             text += &format!("\n{title}\n");
             text.extend(lines.iter().map(|line| paragraph(line, "  - ", "    ", width)));
@@ -42,8 +42,8 @@ fn heading(kind: Kind, title: &str, width: usize) -> String {
     let mut text = format!("{title}\n");
     text += &paragraph(kind.summary(), "  ", "  ", width);
     text += &paragraph(&source(kind), "  Source: ", "    ", width);
-    text += &paragraph(kind.needs(), "  Keeps: ", "    ", width);
-    text += &paragraph(by_flow(kind), "  Of each flow: ", "    ", width);
+    text += &paragraph(kind.needs(), "  Scheduler state: ", "    ", width);
+    text += &paragraph(by_flow(kind), "  Per-flow state: ", "    ", width);
     if let Some(cost) = costs::of(kind) {
         let Cost { few, many } = cost;
         let words = format!(
@@ -70,10 +70,10 @@ fn heading(kind: Kind, title: &str, width: usize) -> String {
 /// The memory that each flow takes.
 const fn by_flow(kind: Kind) -> &'static str {
     match kind.flow_state() {
-        FlowState::None => "nothing",
-        FlowState::Fixed => "a share of a table whose size the parameters set",
-        FlowState::Queued => "something while packets of it are queued",
-        FlowState::Seen => "something while it was seen lately",
+        FlowState::None => "none",
+        FlowState::Fixed => "a part of a table of fixed size (a parameter)",
+        FlowState::Queued => "an entry while packets of the flow are queued",
+        FlowState::Seen => "an entry while the flow was seen recently",
         _ => "see its page",
     }
 }

@@ -41,7 +41,7 @@ impl Basis {
         }
     }
 
-    /// The basis of `claim`, among whose experiments are `experiments`; `None` if there is nothing to run.
+    /// The basis of `claim`, among whose experiments are `experiments`; `None` if it is not testable.
     pub(crate) fn of<'e>(claim: &Claim, experiments: impl Iterator<Item = &'e Experiment>) -> Option<Self> {
         if claim.status == Status::Out {
             return None;

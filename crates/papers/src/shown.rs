@@ -68,7 +68,7 @@ pub fn standing(status: Option<Status>) -> &'static str {
         Some(Status::Met) => "met",
         Some(Status::Short) => "fell short",
         Some(Status::Undecided) => "not decided",
-        Some(Status::Out) => "nothing to run",
+        Some(Status::Out) => "not testable",
         None => "not run",
     }
 }

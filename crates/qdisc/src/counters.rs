@@ -79,6 +79,27 @@ impl Reason {
         }
     }
 
+    /// Returns the reason in words, for people, such as `match, victim`.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Limit => "full queue",
+            Self::Early => "early",
+            Self::Forced => "forced",
+            Self::MatchArrival => "match, arrival",
+            Self::MatchVictim => "match, victim",
+            Self::Table => "table of hits",
+            Self::RatePenalty => "rate penalty",
+            Self::BinFull => "full bin",
+            Self::AqmDequeue => "AQM at dequeue",
+            Self::FairDrop => "Fair Drop",
+            Self::BufferSteal => "push-out",
+            Self::Label => "above fair rate",
+            Self::Expired => "too old",
+            Self::AckFilter => "filtered ACK",
+        }
+    }
+
     /// Returns the reason's number: its place in [`Reason::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {

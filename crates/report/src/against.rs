@@ -48,12 +48,12 @@ pub fn against_table(measured: &Outcome, others: &[&Outcome], terminal: &Termina
         }
     }
     let mut text = heading(std::slice::from_ref(measured), terminal);
-    let beside = |other: &&Outcome| {
+    let compared = |other: &&Outcome| {
         let runs = if other.runs == 1 { "run" } else { "runs" };
         format!("{}: {} {runs}", other.engine, other.runs)
     };
-    let beside = others.iter().map(beside).collect::<Vec<_>>().join(", ");
-    text += &terminal.line(&format!("beside {beside}"), Look::Faint);
+    let others = others.iter().map(compared).collect::<Vec<_>>().join(", ");
+    text += &terminal.line(&format!("compared with {others}"), Look::Faint);
     text.push('\n');
     text + &table.print(terminal)
 }
@@ -71,12 +71,12 @@ fn rows(all: &[&Outcome]) -> Vec<Row> {
         ("share", |group| group.share, Scale::percent),
         ("throughput", |group| group.throughput_bps, Scale::rate),
         ("dropped", |group| group.drop_ratio, Scale::percent),
-        ("of the queue", |group| group.queue_share, Scale::percent),
+        ("queue share", |group| group.queue_share, Scale::percent),
         ("Jain", |group| group.jain, |_| Scale::index()),
     ];
     let of_queue: [Of<QueueOutcome>; 6] = [
-        ("used", |queue| queue.utilisation, Scale::percent),
-        ("queued", |queue| queue.mean_packets, Scale::packets),
+        ("utilisation", |queue| queue.utilisation, Scale::percent),
+        ("queue length", |queue| queue.mean_packets, Scale::packets),
         ("delay", |queue| queue.delay_s.mean, Scale::time),
         ("delay p50", |queue| queue.delay_s.p50, Scale::time),
         ("delay p95", |queue| queue.delay_s.p95, Scale::time),

@@ -3,38 +3,40 @@
 use fairlane_outcome::Outcome;
 
 use crate::PaperNumbers;
+use crate::details::{Detail, Titled, print_tables};
 use crate::differences::with_differences;
+use crate::flows::spread;
 use crate::paths::with_paths;
 use crate::queues::{labels, with_queues};
 use crate::summary::{
-    Medium, NOTHING, group_names, heading, legend, print_tables, titled, with_goodput, with_groups, with_jain,
-    with_shares, with_windows,
+    Medium, NOTHING, group_names, heading, legend, titled, with_goodput, with_groups, with_jain, with_shares,
+    with_windows,
 };
 use crate::table::{Look, Terminal, TextTable};
 
-/// One row for each discipline: throughput and fairness of each group, and the state of the queue; with `paper`, the paper's
-/// numbers stand beside them. If there are several queues, they have a table of their own.
+/// One row for each discipline: the share and fairness of each group, and the state of the queue; with `paper`, the paper's
+/// numbers stand next to them. Several queues have a separate table. Below the tables stand `parameters`, a line for each.
 #[must_use]
-pub fn compare_table(outcomes: &[Outcome], paper: Option<&PaperNumbers>, terminal: &Terminal) -> String {
+pub fn compare_table(
+    outcomes: &[Outcome],
+    paper: Option<&PaperNumbers>,
+    parameters: &[String],
+    terminal: &Terminal,
+) -> String {
     if outcomes.is_empty() {
         return NOTHING.to_owned();
     }
-    let mut text = heading(outcomes, terminal);
-    text += &legend(outcomes, &group_names(outcomes), terminal);
-    text += &print_tables(tables(outcomes, paper, Medium::Terminal), terminal);
-    if let Some(paper) = paper {
-        text.push('\n');
-        text += &terminal.line(&format!("paper: {}", paper.source), Look::Faint);
-    }
-    text
+    let text = heading(outcomes, terminal) + &legend(outcomes, &group_names(outcomes), terminal);
+    let paper_source = paper.map(|paper| terminal.line(&format!("paper: {}", paper.source), Look::Faint));
+    let notes = parameters.iter().map(|of| terminal.text(of, Look::Faint)).chain(paper_source).collect::<String>();
+    text + &print_tables(tables(outcomes, paper, Medium::Terminal), &notes, terminal)
 }
 
-/// The tables alone, each with its title: that of the outcomes, that of their queues if there are several, and that of the paths.
-pub(crate) fn tables(
-    outcomes: &[Outcome],
-    paper: Option<&PaperNumbers>,
-    medium: Medium,
-) -> Vec<(&'static str, TextTable)> {
+/// The title of the differences.
+const DIFFERENCES: &str = "Differences from the first, run by run (pp: percentage points)";
+
+/// The tables alone: that of the outcomes, that of their queues if there are several, and those of paths, flows and differences.
+pub(crate) fn tables(outcomes: &[Outcome], paper: Option<&PaperNumbers>, medium: Medium) -> Vec<Titled> {
     let (names, labels) = (group_names(outcomes), labels(outcomes));
     let keys = |rows: &[usize]| {
         let table = TextTable::new().key("queue", rows.iter().map(|row| labels[*row].clone()).collect());
@@ -49,7 +51,8 @@ pub(crate) fn tables(
     let table = with_shares(with_goodput(table, outcomes), outcomes, &names, medium);
     let (table, queues) = with_queues(with_jain(table, outcomes, &names), outcomes, keys, medium);
     let differences = all.get(1..).and_then(|others| with_differences(keys(others), outcomes, &names));
-    let mut tables = titled("Disciplines side by side", table, queues, with_paths(keys(&all), outcomes, &names));
-    tables.extend(differences.map(|table| ("Differences from the first, run by run", table)));
+    let mut tables = titled("Disciplines side by side", table, queues, with_paths(outcomes, &names, keys));
+    tables.extend(spread(outcomes, keys).map(|table| Titled::detail("Flows", table, Detail::Flows)));
+    tables.extend(differences.map(|table| Titled::detail(DIFFERENCES, table, Detail::Differences)));
     tables
 }

@@ -6,7 +6,7 @@ use crate::numbers::Scale;
 use crate::summary::{column, queue_names};
 use crate::table::TextTable;
 
-/// Adds the difference of each outcome but the first from the first one: shares in percentage points, delays and use of the queues. `keys`
+/// Adds the difference of each outcome but the first from the first one: shares and utilisation in percentage points, and delays. `keys`
 /// begins a table whose rows are those outcomes. `None` if there is nothing to compare, or a single run.
 pub(crate) fn with_differences(keys: TextTable, outcomes: &[Outcome], groups: &[&str]) -> Option<TextTable> {
     let (first, others) = outcomes.split_first()?;
@@ -18,13 +18,14 @@ pub(crate) fn with_differences(keys: TextTable, outcomes: &[Outcome], groups: &[
     let mut columns = Vec::new();
     for name in groups {
         let share = |run: &RunValues| Some(run.groups.get(*name)?.share);
-        columns.push(((*name).to_owned(), cells(|values| Scale::percent(values).of_differences(), &share)));
+        columns.push((format!("{name} share"), cells(|values| Scale::percent(values).of_differences(), &share)));
     }
     for name in &queues {
         let at = if queues.len() > 1 { format!(" at {name}") } else { String::new() };
-        let used = |run: &RunValues| Some(run.queues.get(*name)?.utilisation);
+        let utilisation = |run: &RunValues| Some(run.queues.get(*name)?.utilisation);
         let delay = |run: &RunValues| Some(run.queues.get(*name)?.delay_mean_s);
-        columns.push((format!("used{at}"), cells(|values| Scale::percent(values).of_differences(), &used)));
+        columns
+            .push((format!("utilisation{at}"), cells(|values| Scale::percent(values).of_differences(), &utilisation)));
         columns.push((format!("delay{at}"), cells(|values| Scale::time(values).of_differences(), &delay)));
     }
     let columns: Vec<_> = columns.into_iter().filter_map(|(title, cells)| Some((title, cells?))).collect();

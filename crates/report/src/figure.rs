@@ -46,8 +46,8 @@ pub enum Measure {
     Delay,
     /// Packets in the queue: of a sweep their mean, of a series their number.
     Length,
-    /// Of a sweep: the used part of the link.
-    Used,
+    /// Of a sweep: the utilisation of the link.
+    Utilisation,
     /// Of a series: the average that the discipline keeps.
     Average,
     /// Of a series: the probability of a signal.
@@ -70,7 +70,7 @@ impl Measure {
         (Self::Share, "share", "Of a sweep: a group's share of the throughput"),
         (Self::Delay, "delay", "Of a sweep: the mean delay in the queue"),
         (Self::Length, "length", "Packets in the queue: of a sweep their mean, of a series their number"),
-        (Self::Used, "used", "Of a sweep: the used part of the link"),
+        (Self::Utilisation, "utilisation", "Of a sweep: the utilisation of the link"),
         (Self::Average, "average", "Of a series: the average that the discipline keeps"),
         (Self::Probability, "probability", "Of a series: the probability of a signal"),
         (Self::Drops, "drops", "Of a series: drops per second"),

@@ -7,9 +7,11 @@
 
 mod against;
 mod compare;
+mod details;
 mod differences;
 #[cfg(feature = "figures")]
 mod figure;
+mod flows;
 #[cfg(feature = "html")]
 pub mod html;
 mod numbers;
@@ -23,6 +25,7 @@ mod table;
 
 pub use against::against_table;
 pub use compare::compare_table;
+pub use details::{Detail, Details};
 #[cfg(feature = "figures")]
 pub use figure::{
     Axis, Bars, Content, Figure, Line, LineStyle, Mark, Measure, compare_figure, delay_figure, scatter_figure,

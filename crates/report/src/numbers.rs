@@ -48,9 +48,15 @@ impl Scale {
         Self { divisor: 1.0, unit: "", decimals: 2, range: (0.0, 1.0) }
     }
 
-    /// The same for differences, which can be negative.
+    /// The same for differences, which can be negative; those of percentages are in percentage points.
     pub(crate) fn of_differences(self) -> Self {
-        Self { range: (f64::NEG_INFINITY, f64::INFINITY), ..self }
+        let unit = if self.unit == "%" { "pp" } else { self.unit };
+        Self { range: (f64::NEG_INFINITY, f64::INFINITY), unit, ..self }
+    }
+
+    /// The same with a digit after the point if `least`, the smallest value, needs it.
+    pub(crate) fn down_to(self, least: f64) -> Self {
+        Self { decimals: self.decimals.max(digits_after_point(least / self.divisor).min(1)), ..self }
     }
 
     /// The first unit in which the largest value has at most four digits before the point.

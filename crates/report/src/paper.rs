@@ -7,7 +7,7 @@ pub struct PaperNumber {
     pub queue: String,
     /// The group of flows that it is about, such as `cbr`.
     pub group: String,
-    /// The number with its unit, as short as possible: `250 kb/s (25 %)`.
+    /// The number with its unit, as short as possible: `25 %`.
     pub text: String,
 }
 
@@ -33,12 +33,12 @@ impl PaperNumbers {
         Self {
             source: "Pan, Prabhakar, Psounis: CHOKe (INFOCOM 2000), Figure 3".to_owned(),
             numbers: vec![
-                number("droptail", "ftp", "≈ 50 kb/s"),
+                number("droptail", "ftp", "≈ 5 %"),
                 number("droptail", "cbr", "> 95 %"),
-                number("red", "ftp", "≈ 50 kb/s"),
+                number("red", "ftp", "≈ 5 %"),
                 number("red", "cbr", "> 95 %"),
-                number("choke", "ftp", "750 kb/s (75 %)"),
-                number("choke", "cbr", "250 kb/s (25 %)"),
+                number("choke", "ftp", "75 %"),
+                number("choke", "cbr", "25 %"),
             ],
         }
     }

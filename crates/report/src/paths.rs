@@ -1,4 +1,4 @@
-//! What the flows of each group met from end to end.
+//! The throughput and delays of each group from end to end.
 
 use fairlane_outcome::{Estimate, GroupOutcome, Outcome};
 
@@ -9,26 +9,30 @@ use crate::table::TextTable;
 /// A column's title, its value in a group, and its scale.
 type PathMeasure = (&'static str, fn(&GroupOutcome) -> Option<Estimate>, fn(&[Estimate]) -> Scale);
 
-const MEASURES: [PathMeasure; 5] = [
-    ("one-way", |group| group.delay_s, Scale::time),
+const MEASURES: [PathMeasure; 7] = [
+    ("throughput", |group| Some(group.throughput_bps), Scale::rate),
+    ("one-way delay", |group| group.delay_s, Scale::time),
     ("jitter", |group| group.jitter_s, Scale::time),
     ("RTT", |group| group.rtt_s, Scale::time),
-    ("again", |group| Some(group.retransmitted), Scale::plain),
-    ("took", |group| Some(group.transfers.as_ref()?.completion_s.mean), Scale::time),
+    ("retransmissions", |group| Some(group.retransmitted), Scale::plain),
+    ("timeouts", |group| Some(group.timeouts), Scale::plain),
+    ("completion time", |group| Some(group.transfers.as_ref()?.completion_s.mean), Scale::time),
 ];
 
-/// Adds the delays of each group, its packets sent again and the time of its transfers, as far as there are any; `None` without any.
-pub(crate) fn with_paths(keys: TextTable, outcomes: &[Outcome], names: &[&str]) -> Option<TextTable> {
-    let all = names.iter().flat_map(|name| MEASURES.iter().map(move |measure| (name, measure)));
-    let columns = all.filter_map(|(name, (title, of, scale))| {
-        let values: Vec<_> = outcomes.iter().map(|outcome| of(outcome.group(name)?)).collect();
-        values
-            .iter()
-            .flatten()
-            .any(|value| value.mean > 0.0)
-            .then(|| (format!("{title} {name}"), column(&values, *scale)))
+/// Adds what is known of each group, in a row for each group of each outcome, to the rows that `keys` begins; `None` without any.
+pub(crate) fn with_paths(
+    outcomes: &[Outcome],
+    names: &[&str],
+    keys: impl Fn(&[usize]) -> TextTable,
+) -> Option<TextTable> {
+    let of = |(number, outcome)| names.iter().filter_map(move |name| Some((number, Outcome::group(outcome, name)?)));
+    let rows: Vec<(usize, &GroupOutcome)> = outcomes.iter().enumerate().flat_map(of).collect();
+    let table = keys(&rows.iter().map(|(number, _)| *number).collect::<Vec<_>>())
+        .key("group", rows.iter().map(|(_, group)| group.name.clone()).collect());
+    let columns = MEASURES.iter().filter_map(|(title, of, scale)| {
+        let values: Vec<_> = rows.iter().map(|(_, group)| of(group)).collect();
+        values.iter().flatten().any(|value| value.mean > 0.0).then(|| (title, column(&values, *scale)))
     });
-    let columns: Vec<_> = columns.collect();
-    let any = !columns.is_empty();
-    any.then(|| columns.into_iter().fold(keys, |table, (title, cells)| table.right(&title, cells)))
+    let table = columns.fold(table, |table, (title, cells)| table.right(title, cells));
+    (!table.columns.is_empty()).then_some(table)
 }

@@ -66,13 +66,13 @@ fn queue_columns(table: TextTable, queues: &[Option<&QueueOutcome>]) -> TextTabl
         queues.iter().map(|queue| queue.map_or_else(|| "–".to_owned(), text)).collect()
     };
     let table = table
-        .right("used", column(&field(|queue| queue.utilisation), Scale::percent))
+        .right("utilisation", column(&field(|queue| queue.utilisation), Scale::percent))
         .right("delay", column(&field(|queue| queue.delay_s.mean), Scale::time))
-        .right("p95", column(&field(|queue| queue.delay_s.p95), Scale::time))
-        .right("queued", column(&field(|queue| queue.mean_packets), Scale::packets));
+        .right("delay p95", column(&field(|queue| queue.delay_s.p95), Scale::time))
+        .right("queue length", column(&field(|queue| queue.mean_packets), Scale::packets));
     let marks = queues.iter().flatten().any(|queue| queue.marked.mean > 0.0);
     let table = if marks { table.right("marked", text(|queue| percent(marked(queue)))) } else { table };
-    table.right("dropped", text(|queue| percent(dropped(queue)))).left("why", text(reasons))
+    table.right("dropped", text(|queue| percent(dropped(queue)))).left("drops by reason", text(reasons))
 }
 
 /// The part of the arrived packets that was dropped.
@@ -92,7 +92,7 @@ fn reasons(queue: &QueueOutcome) -> String {
     for (reason, count) in queue.dropped.iter().filter(|(_, count)| count.mean > 0.0) {
         let name = match reason {
             Reason::MatchArrival | Reason::MatchVictim => "match",
-            other => other.name(),
+            other => other.words(),
         };
         match parts.iter_mut().find(|(there, _)| *there == name) {
             Some((_, sum)) => *sum += count.mean,

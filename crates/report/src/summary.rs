@@ -2,6 +2,7 @@
 
 use fairlane_outcome::{Estimate, GroupOutcome, Outcome};
 
+use crate::details::{Detail, Titled};
 use crate::numbers::{Scale, aligned, percent, seconds};
 use crate::table::{Look, Terminal, TextTable, fill};
 
@@ -40,7 +41,7 @@ pub(crate) fn heading(outcomes: &[Outcome], terminal: &Terminal) -> String {
 
 /// The engines, the seed, the number of runs, the measured time and the queue shown, as far as they are the same.
 pub(crate) fn facts(outcomes: &[Outcome]) -> Vec<String> {
-    let mut facts = vec![each(outcomes.iter().map(|outcome| outcome.engine.clone())).join(", ")];
+    let mut facts = vec![each(outcomes.iter().map(|outcome| engine(&outcome.engine))).join(", ")];
     let seeds = each(outcomes.iter().map(|outcome| outcome.seed));
     facts.push(if let [seed] = seeds[..] { format!("seed {seed}") } else { format!("{} seeds", seeds.len()) });
     let runs = each(outcomes.iter().map(|outcome| outcome.runs));
@@ -48,7 +49,7 @@ pub(crate) fn facts(outcomes: &[Outcome]) -> Vec<String> {
         (_, None | Some(1)) => facts.push("1 run".to_owned()),
         (Some(least), Some(most)) => {
             let number = if least == most { most.to_string() } else { format!("{least} to {most}") };
-            facts.push(format!("mean of {number} runs ± 95 %"));
+            facts.push(format!("mean of {number} runs, ± 95 % confidence"));
             if (2..FEW).contains(least) {
                 let plural = if *least == 2 { "" } else { "s" };
                 facts.push(format!("few runs: {} degree{plural} of freedom", least - 1));
@@ -64,6 +65,11 @@ pub(crate) fn facts(outcomes: &[Outcome]) -> Vec<String> {
         facts.push(format!("queue {queue}"));
     }
     facts
+}
+
+/// An engine in words.
+fn engine(name: &str) -> &str {
+    if name == "sim" { "simulation" } else { name }
 }
 
 /// The different windows of measurement.
@@ -83,29 +89,16 @@ pub(crate) fn with_windows(table: TextTable, outcomes: &[Outcome], rows: &[usize
     table.key("measured", rows.iter().map(|row| outcomes.get(*row).map_or_else(String::new, window)).collect())
 }
 
-/// The tables of a summary with their titles: the first, one of queues and one of paths if there are such.
+/// The tables of a summary: the first one, that of several queues, and that of the paths.
 pub(crate) fn titled(
     title: &'static str,
     first: TextTable,
     queues: Option<TextTable>,
     paths: Option<TextTable>,
-) -> Vec<(&'static str, TextTable)> {
-    let further = [("Queues", queues), ("End to end", paths)];
-    let further = further.into_iter().filter_map(|(title, table)| Some((title, table?)));
-    [(title, first)].into_iter().chain(further).collect()
-}
-
-/// Prints the tables, and the titles of all but the first, which needs none.
-pub(crate) fn print_tables(tables: Vec<(&str, TextTable)>, terminal: &Terminal) -> String {
-    let mut text = String::new();
-    for (number, (title, table)) in tables.into_iter().enumerate() {
-        text.push('\n');
-        if number > 0 {
-            text += &terminal.line(title, Look::Strong);
-        }
-        text += &table.print(terminal);
-    }
-    text
+) -> Vec<Titled> {
+    let queues = queues.map(|table| Titled::answer("Queues", table));
+    let paths = paths.map(|table| Titled::detail("End to end", table, Detail::EndToEnd));
+    [Titled::answer(title, first)].into_iter().chain(queues).chain(paths).collect()
 }
 
 /// The notes about what limits flows besides the queues, of all outcomes.
@@ -203,31 +196,16 @@ pub(crate) fn column(values: &[Option<Estimate>], scale: fn(&[Estimate]) -> Scal
     cells
 }
 
-/// A group's throughput and share under every outcome; throughput in the unit that all groups share.
-fn throughput(groups: &[Option<&GroupOutcome>], scale: &Scale) -> Vec<String> {
-    let parts = |group: &Option<&GroupOutcome>| {
-        group.map_or_else(Vec::new, |group| {
-            let mut parts = scale.parts(&group.throughput_bps);
-            parts.push(format!(" {}", percent(group.share.mean)));
-            parts
-        })
-    };
-    aligned(&groups.iter().map(parts).collect::<Vec<_>>())
-}
-
-/// Adds the groups' throughput and share; `beside` adds a column of reference values after each.
+/// Adds the share of each group; `reference` adds a column of reference values after each.
 pub(crate) fn with_groups(
     mut table: TextTable,
     outcomes: &[Outcome],
     names: &[&str],
-    beside: impl Fn(TextTable, &str) -> TextTable,
+    reference: impl Fn(TextTable, &str) -> TextTable,
 ) -> TextTable {
-    let all: Vec<Estimate> =
-        outcomes.iter().flat_map(|outcome| &outcome.groups).map(|group| group.throughput_bps).collect();
-    let scale = Scale::rate(&all);
     for name in names {
-        let groups: Vec<Option<&GroupOutcome>> = outcomes.iter().map(|outcome| outcome.group(name)).collect();
-        table = beside(table.right(name, throughput(&groups, &scale)), name);
+        let shares: Vec<_> = outcomes.iter().map(|outcome| Some(outcome.group(name)?.share)).collect();
+        table = reference(table.right(name, column(&shares, Scale::percent)), name);
     }
     table
 }
@@ -250,7 +228,12 @@ pub(crate) fn with_shares(table: TextTable, outcomes: &[Outcome], names: &[&str]
     }
     let share = |outcome: &Outcome, name: &str| outcome.group(name).map_or(0.0, |group| group.share.mean);
     let parts = outcomes.iter().map(|outcome| names.iter().map(|name| share(outcome, name)).collect()).collect();
-    table.stacked("share", parts)
+    table.stacked("shares", parts)
+}
+
+/// Jain's index of a group's flows; `None` if none of them got anything.
+pub(crate) fn jain(group: &GroupOutcome) -> Option<Estimate> {
+    (group.throughput_bps.mean > 0.0).then_some(group.jain)
 }
 
 /// Adds Jain's index among the flows of each group of several TCP flows.
@@ -258,7 +241,7 @@ pub(crate) fn with_jain(mut table: TextTable, outcomes: &[Outcome], names: &[&st
     for name in names {
         let several_tcp = |outcome: &Outcome| outcome.flows_of(name).filter(|flow| flow.kind == "tcp").count() > 1;
         if outcomes.iter().any(several_tcp) {
-            let index: Vec<_> = outcomes.iter().map(|outcome| Some(outcome.group(name)?.jain)).collect();
+            let index: Vec<_> = outcomes.iter().map(|outcome| jain(outcome.group(name)?)).collect();
             table = table.right(&format!("Jain {name}"), column(&index, |_| Scale::index()));
         }
     }

@@ -3,16 +3,16 @@
 use fairlane_outcome::{Outcome, Point, PointValue};
 use fairlane_qdisc::{Duration, Rate};
 
+use crate::details::{Titled, print_tables};
 use crate::numbers::significant;
 use crate::paths::with_paths;
 use crate::queues::{labels, with_queues};
 use crate::summary::{
-    Medium, NOTHING, group_names, heading, legend, print_tables, titled, with_groups, with_jain, with_shares,
-    with_windows,
+    Medium, NOTHING, group_names, heading, legend, titled, with_groups, with_jain, with_shares, with_windows,
 };
 use crate::table::{Terminal, TextTable};
 
-/// One row for each outcome of a sweep: the varied values, the throughput of each group, and the state of the queue. If there are several
+/// One row for each outcome of a sweep: the varied values, the share of each group, and the state of the queue. If there are several
 /// queues, they have a table of their own.
 #[must_use]
 pub fn sweep_table(outcomes: &[Outcome], terminal: &Terminal) -> String {
@@ -20,18 +20,18 @@ pub fn sweep_table(outcomes: &[Outcome], terminal: &Terminal) -> String {
         return NOTHING.to_owned();
     }
     let text = heading(outcomes, terminal) + &legend(outcomes, &group_names(outcomes), terminal);
-    text + &print_tables(tables(outcomes, Medium::Terminal), terminal)
+    text + &print_tables(tables(outcomes, Medium::Terminal), "", terminal)
 }
 
-/// The tables alone, each with its title: that of the points, that of their queues if there are several, and that of the paths.
-pub(crate) fn tables(outcomes: &[Outcome], medium: Medium) -> Vec<(&'static str, TextTable)> {
+/// The tables alone: that of the points, that of their queues if there are several, and that of the paths.
+pub(crate) fn tables(outcomes: &[Outcome], medium: Medium) -> Vec<Titled> {
     let names = group_names(outcomes);
     let keys = |rows: &[usize]| with_windows(keys(outcomes, rows), outcomes, rows);
     let all: Vec<usize> = (0..outcomes.len()).collect();
     let table = with_groups(keys(&all), outcomes, &names, |table, _| table);
     let table = with_shares(table, outcomes, &names, medium);
     let (table, queues) = with_queues(with_jain(table, outcomes, &names), outcomes, keys, medium);
-    titled("All points", table, queues, with_paths(keys(&all), outcomes, &names))
+    titled("All points", table, queues, with_paths(outcomes, &names, keys))
 }
 
 /// The varied keys, in the requested order.

@@ -7,13 +7,17 @@ use core::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The terminal that a report is printed for.
+use crate::details::Details;
+
+/// The terminal that a report is printed for, and what it shows there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
     /// Columns. Less than 40 counts as 40.
     pub width: usize,
     /// True if it shows colours (ANSI escape sequences).
     pub colour: bool,
+    /// The tables to show in addition to the answer.
+    pub details: Details,
 }
 
 /// The least width of the layout.
@@ -369,7 +373,7 @@ mod tests {
         assert_eq!(eighths(0.001, 10), "▏");
         assert_eq!(eighths(0.25, 10), "██▌");
         assert_eq!(eighths(7.0, 3), "███");
-        let plain = Terminal { width: 80, colour: false };
+        let plain = Terminal { width: 80, colour: false, details: Details::ALL };
         assert_eq!(stacked(&[0.25, 0.5], 8, &plain), ("██▒▒▒▒".to_owned(), 2));
         assert_eq!(stacked(&[0.9, 0.9], 4, &plain), ("████".to_owned(), 0));
     }
@@ -399,7 +403,7 @@ queue                second
 choke  33333333333333333333
 red                       4
 ";
-        assert_eq!(table.print(&Terminal { width: 40, colour: false }), expected);
-        assert_eq!(table.print(&Terminal { width: 49, colour: false }).lines().count(), 3);
+        assert_eq!(table.print(&Terminal { width: 40, colour: false, details: Details::ALL }), expected);
+        assert_eq!(table.print(&Terminal { width: 49, colour: false, details: Details::ALL }).lines().count(), 3);
     }
 }

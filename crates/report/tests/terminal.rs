@@ -4,11 +4,11 @@ mod common;
 
 use common::{CHOKE, DROPTAIL, RED, outcome};
 use fairlane_outcome::{GroupOutcome, Outcome, Point};
-use fairlane_report::{PaperNumbers, Terminal, against_table, compare_table, run_report, sweep_table};
+use fairlane_report::{Detail, Details, PaperNumbers, Terminal, against_table, compare_table, run_report, sweep_table};
 use unicode_width::UnicodeWidthStr;
 
 fn plain(width: usize) -> Terminal {
-    Terminal { width, colour: false }
+    Terminal { width, colour: false, details: Details::ALL }
 }
 
 fn compared(runs: u32) -> Vec<Outcome> {
@@ -31,18 +31,18 @@ fn swept() -> Vec<Outcome> {
 #[test]
 fn compare_wide() {
     let paper = PaperNumbers::choke_figure_3();
-    insta::assert_snapshot!(compare_table(&compared(5), Some(&paper), &plain(200)));
+    insta::assert_snapshot!(compare_table(&compared(5), Some(&paper), &[], &plain(200)));
 }
 
 #[test]
 fn compare_usual() {
     let paper = PaperNumbers::choke_figure_3();
-    insta::assert_snapshot!(compare_table(&compared(5), Some(&paper), &plain(100)));
+    insta::assert_snapshot!(compare_table(&compared(5), Some(&paper), &[], &plain(100)));
 }
 
 #[test]
 fn compare_narrow_single_run() {
-    insta::assert_snapshot!(compare_table(&compared(1), None, &plain(60)));
+    insta::assert_snapshot!(compare_table(&compared(1), None, &[], &plain(60)));
 }
 
 /// Would catch a number of the one engine in the column of the other, and a difference with the wrong sign.
@@ -81,7 +81,7 @@ fn transfers_have_a_table() {
     let text = run_report(&outcome, &plain(100));
     let table: Vec<&str> = text.lines().skip_while(|line| *line != "Transfers").skip(1).take(2).collect();
     let words: Vec<Vec<&str>> = table.iter().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(words[0], ["group", "completed", "took", "p50", "p95", "p99"]);
+    assert_eq!(words[0], ["group", "completed", "completion", "time", "time", "p50", "time", "p95", "time", "p99"]);
     assert_eq!(words[1], ["ftp", "10", "550", "ms", "500", "ms", "1000", "ms", "1000", "ms"]);
 }
 
@@ -111,9 +111,12 @@ fn viewers_and_calls_have_tables() {
         let lines = text.lines().skip_while(|line| *line != title).skip(1).take(2);
         lines.map(|line| line.split_whitespace().collect()).collect()
     };
-    assert_eq!(words("Video")[0], ["group", "bit", "rate", "start-up", "stalls", "stalled", "switches", "segments"]);
+    assert_eq!(
+        words("Video")[0],
+        ["group", "bit", "rate", "start-up", "stalls", "stall", "time", "switches", "segments"]
+    );
     assert_eq!(words("Video")[1], ["ftp", "2500", "kb/s", "250", "ms", "3", "1500", "ms", "7", "40"]);
-    assert_eq!(words("Scores")[0], ["group", "as", "MOS", "R", "delay", "missing"]);
+    assert_eq!(words("Scores")[0], ["group", "application", "MOS", "R", "delay", "missing"]);
     assert_eq!(words("Scores")[1][..2], ["cbr", "voip"]);
 }
 
@@ -135,7 +138,7 @@ fn of_two_links() -> Vec<Outcome> {
 #[test]
 fn a_table_is_about_one_queue_or_names_each() {
     let mut outcomes = of_two_links();
-    for text in [sweep_table(&outcomes, &plain(160)), compare_table(&outcomes, None, &plain(160))] {
+    for text in [sweep_table(&outcomes, &plain(160)), compare_table(&outcomes, None, &[], &plain(160))] {
         let rows: Vec<&str> = text.lines().skip_while(|line| !line.contains(" at ")).skip(1).collect();
         let at = |name: &str| rows.iter().filter(|row| row.contains(name)).collect::<Vec<_>>();
         assert_eq!((at(" first ").len(), at(" second ").len()), (4, 4), "{text}");
@@ -156,7 +159,7 @@ fn windows_that_differ_have_a_column() {
     assert!(sweep_table(&outcomes, &plain(160)).contains("20 s to 120 s"));
     outcomes[1].to_s = 60.0;
     let text = sweep_table(&outcomes, &plain(160));
-    let rows = |window: &str| text.lines().filter(|line| line.contains(window) && line.contains("kb/s")).count();
+    let rows = |window: &str| text.lines().filter(|line| line.contains(window) && line.contains(" ms")).count();
     assert!(text.contains("measured") && !text.lines().nth(1).is_some_and(|facts| facts.contains("120 s")), "{text}");
     assert_eq!((rows("20 s to 60 s"), rows("20 s to 120 s")), (1, 3), "{text}");
 }
@@ -164,8 +167,8 @@ fn windows_that_differ_have_a_column() {
 /// Two runs have an interval of one degree of freedom, 12.7 standard errors: it is shown with a word.
 #[test]
 fn few_runs_are_said_to_be_few() {
-    let text = |runs| compare_table(&compared(runs), None, &plain(120));
-    assert!(text(2).contains("mean of 2 runs ± 95 %  few runs: 1 degree of freedom"), "{}", text(2));
+    let text = |runs| compare_table(&compared(runs), None, &[], &plain(120));
+    assert!(text(2).contains("mean of 2 runs, ± 95 % confidence  few runs: 1 degree of freedom"), "{}", text(2));
     assert!(text(4).contains("few runs: 3 degrees of freedom") && !text(5).contains("few runs"));
     assert!(text(1).contains("  1 run  "));
 }
@@ -174,10 +177,10 @@ fn few_runs_are_said_to_be_few() {
 #[test]
 fn marks_are_shown() {
     let mut outcomes = compared(1);
-    assert!(!compare_table(&outcomes, None, &plain(160)).contains("marked"));
+    assert!(!compare_table(&outcomes, None, &[], &plain(160)).contains("marked"));
     let arrived = outcomes[0].queues[0].arrived.mean;
     outcomes[0].queues[0].marked = fairlane_outcome::Estimate::single(0.25 * arrived);
-    let text = compare_table(&outcomes, None, &plain(160));
+    let text = compare_table(&outcomes, None, &[], &plain(160));
     assert!(text.contains("marked") && text.contains("25.0 %"), "{text}");
 }
 
@@ -189,7 +192,7 @@ fn notes_are_printed_whole() {
     for outcome in &mut outcomes[..2] {
         outcome.notes.push(note.to_owned());
     }
-    for text in [compare_table(&outcomes, None, &plain(60)), run_report(&outcomes[0], &plain(60))] {
+    for text in [compare_table(&outcomes, None, &[], &plain(60)), run_report(&outcomes[0], &plain(60))] {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(words.matches(&format!("Note: {note}.")).count(), 1, "{text}");
     }
@@ -201,7 +204,7 @@ fn groups_have_fills_of_their_own() {
     let mut outcome = outcome(&CHOKE, 2, 1);
     let group = outcome.groups[0].clone();
     outcome.groups = (0..16).map(|n| GroupOutcome { name: format!("g{n}"), ..group.clone() }).collect();
-    let text = compare_table(&[outcome], None, &plain(200));
+    let text = compare_table(&[outcome], None, &[], &plain(200));
     let fills: std::collections::BTreeSet<char> =
         (0..16).filter_map(|n| text.split(&format!(" g{n}: ")).next()?.chars().last()).collect();
     assert_eq!(fills.len(), 16, "{text}");
@@ -229,8 +232,8 @@ fn nothing_is_wider_than_the_terminal() {
     for width in 60..=200 {
         let terminal = plain(width);
         let mut pages = vec![
-            compare_table(&compared(5), Some(&paper), &terminal),
-            compare_table(&odd, Some(&paper), &terminal),
+            compare_table(&compared(5), Some(&paper), &[], &terminal),
+            compare_table(&odd, Some(&paper), &[], &terminal),
             sweep_table(&swept(), &terminal),
             sweep_table(&odd, &terminal),
             run_report(&outcome(&CHOKE, 200, 3), &terminal),
@@ -262,9 +265,9 @@ fn narrow_terminals_lose_nothing() {
 /// Colour changes how it looks, not what it says.
 #[test]
 fn colour_only_adds_escape_sequences() {
-    let coloured = Terminal { width: 100, colour: true };
+    let coloured = Terminal { width: 100, colour: true, details: Details::ALL };
     for (with, without) in [
-        (compare_table(&compared(5), None, &coloured), compare_table(&compared(5), None, &plain(100))),
+        (compare_table(&compared(5), None, &[], &coloured), compare_table(&compared(5), None, &[], &plain(100))),
         (run_report(&outcome(&CHOKE, 6, 1), &coloured), run_report(&outcome(&CHOKE, 6, 1), &plain(100))),
     ] {
         let mut parts = with.split('\x1b');
@@ -278,7 +281,7 @@ fn colour_only_adds_escape_sequences() {
 /// Zero of everything must print, and never as NaN.
 #[test]
 fn nothing_measured_prints_without_nan() {
-    assert_eq!(compare_table(&[], None, &plain(80)), "Nothing was measured.\n");
+    assert_eq!(compare_table(&[], None, &[], &plain(80)), "Nothing was measured.\n");
     assert_eq!(sweep_table(&[], &plain(80)), "Nothing was measured.\n");
     let mut bare = outcome(&CHOKE, 2, 1);
     bare.queues.clear();
@@ -289,7 +292,7 @@ fn nothing_measured_prints_without_nan() {
     idle.partial = true;
     for outcomes in [vec![bare.clone()], vec![idle.clone(), bare]] {
         for page in [
-            compare_table(&outcomes, Some(&PaperNumbers::choke_figure_3()), &plain(80)),
+            compare_table(&outcomes, Some(&PaperNumbers::choke_figure_3()), &[], &plain(80)),
             sweep_table(&outcomes, &plain(0)),
             run_report(&outcomes[0], &plain(80)),
         ] {
@@ -297,4 +300,40 @@ fn nothing_measured_prints_without_nan() {
         }
     }
     assert!(run_report(&idle, &plain(80)).contains("Interrupted"));
+}
+
+/// The answer fits a screen, and the last line tells how to see the rest. Would catch a table that nothing shows, and one that a
+/// terminal shows unasked.
+#[test]
+fn details_are_shown_on_request() {
+    let of = |details| Terminal { width: 100, colour: false, details };
+    let several = compared(5);
+    let reports: [&dyn Fn(Details) -> String; 3] = [
+        &|details| compare_table(&several, None, &[], &of(details)),
+        &|details| sweep_table(&swept(), &of(details)),
+        &|details| run_report(&several[0], &of(details)),
+    ];
+    let details = [&Detail::ALL[..], &[Detail::EndToEnd], &[Detail::Flows]];
+    let titles = [("End to end", Detail::EndToEnd), ("Flows", Detail::Flows), ("Differences", Detail::Differences)];
+    for (report, there) in reports.into_iter().zip(details) {
+        let (answer, all) = (report(Details::default()), report(Details::ALL));
+        let names = there.iter().map(|detail| detail.name()).collect::<Vec<_>>().join(",");
+        assert!(answer.ends_with(&format!("\nMore tables: --show {names} or --show all\n")), "{answer}");
+        assert!(answer.lines().count() < 25 && !all.contains("--show"), "{answer}");
+        for (title, detail) in titles.into_iter().filter(|(_, detail)| there.contains(detail)) {
+            let with = report(Details::from(detail));
+            let has = |text: &str| text.lines().any(|line| line.starts_with(title));
+            assert_eq!((has(&answer), has(&with), has(&all)), (false, true, true), "{title}: {with}");
+        }
+    }
+}
+
+/// Jain's index of flows that got nothing says nothing.
+#[test]
+fn nobodys_throughput_has_no_index() {
+    let mut outcomes = compared(5);
+    outcomes[0].groups[0].throughput_bps = fairlane_outcome::Estimate::single(0.0);
+    let text = compare_table(&outcomes, None, &[], &plain(200));
+    let cells = |row: usize| text.lines().skip_while(|line| !line.contains("Jain ftp")).nth(row).map(str::to_owned);
+    assert!(cells(1).is_some_and(|row| row.contains('–')) && cells(2).is_some_and(|row| !row.contains('–')), "{text}");
 }

@@ -1,6 +1,7 @@
 //! The same traffic under several disciplines.
 
 use fairlane_outcome::Point;
+use fairlane_qdisc::Origin;
 use fairlane_scenario::{Kind, LinkSide, QdiscParameters, Scenario, ShaperKind};
 
 use crate::Error;
@@ -93,6 +94,34 @@ pub fn links(scenario: &Scenario) -> Result<Vec<String>, Error> {
         );
     }
     if names.is_empty() { Err(no_queue()) } else { Ok(names) }
+}
+
+/// Returns the parameters of the compared queues that differ from their defaults, a line for each such queue:
+/// `choke: limit = 300p, min = 100p`. The name of the link is in the line if several queues are compared.
+#[must_use]
+pub fn parameters(scenario: &Scenario) -> Vec<String> {
+    let sides = scenario.links.iter().flat_map(|link| {
+        let (forward, reverse) = compared(&link.name, &link.forward, &link.reverse);
+        let sides = [(forward, &link.forward, ""), (reverse, &link.reverse, "/reverse")];
+        sides.map(|(compared, side, end)| (compared, side, format!(" at {}{end}", link.name)))
+    });
+    let sides: Vec<_> = sides.filter(|(compared, ..)| *compared).collect();
+    let line = |(_, side, at): &(bool, &LinkSide, String)| {
+        let given = differing(side);
+        let at = if sides.len() > 1 { at } else { "" };
+        (!given.is_empty()).then(|| format!("{}{at}: {given}", side.queue.kind()))
+    };
+    sides.iter().filter_map(line).collect()
+}
+
+/// Returns the parameters of a queue that differ from their defaults at its rate.
+fn differing(side: &LinkSide) -> String {
+    let defaults = QdiscParameters::new(side.queue.kind()).explain(side.queue_rate()).ok();
+    let default =
+        |key: &str| defaults.as_ref()?.parameters.iter().find(|default| default.key == key).map(|it| &it.value);
+    let given = side.queue.explanation().parameters.iter().filter(|given| given.origin == Origin::Given);
+    let other = given.filter(|given| default(given.key) != Some(&given.value));
+    other.map(|given| format!("{} = {}", given.key, given.value)).collect::<Vec<_>>().join(", ")
 }
 
 fn with(scenario: &Scenario, change: impl Fn(&QdiscParameters) -> QdiscParameters) -> Result<Scenario, Error> {

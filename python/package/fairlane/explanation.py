@@ -63,7 +63,7 @@ class Explanation:
         from fairlane._html import bullets, caption, table
 
         rows = [(each.key, each.value, each.origin, each.why, each.meaning) for each in self.parameters]
-        parts = (("What follows", self.consequences), ("What looks wrong", self.warnings))
+        parts = (("Consequences", self.consequences), ("Warnings", self.warnings))
         lists = "".join(bullets(title, lines) for title, lines in parts)
         head = caption(f"{self.kind} on a link of {self.rate}")
         return head + table(["parameter", "value", "origin", "why", "meaning"], rows) + lists
@@ -74,6 +74,6 @@ class Explanation:
         for parameter in self.parameters:
             why = f"{parameter.origin}: {parameter.why}" if parameter.why else parameter.origin
             lines.append(f"  {parameter.key:<{width}}  {parameter.value} ({why})")
-        for title, words in (("What follows", self.consequences), ("What looks wrong", self.warnings)):
+        for title, words in (("Consequences", self.consequences), ("Warnings", self.warnings)):
             lines += [title, *(f"  - {word}" for word in words)] if words else []
         return "\n".join(lines)

@@ -64,7 +64,7 @@ class Claim:
         where: Where it stands in the paper.
         says: What the paper says.
         status: ``met``, ``short`` (a number is missed), ``undecided`` (none is missed, but one needs more runs) or
-            ``out`` (nothing to run): at the last full run, or of this run; ``None`` when this form of the experiment
+            ``out`` (not testable): at the last full run, or of this run; ``None`` when this form of the experiment
             checks nothing.
         remark: Differences explained.
         checks: Its numbers.

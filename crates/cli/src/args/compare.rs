@@ -8,7 +8,8 @@ use fairlane_console::values::shaper;
 use fairlane_scenario::ShaperKind;
 
 use super::shared::{
-    Disciplines, FigureFiles, Form, Overrides, PageFile, SeriesFile, ShownQueue, Threads, disciplines, runs,
+    Disciplines, FigureFiles, Form, Overrides, PageFile, SeriesFile, ShownQueue, ShownTables, Threads, disciplines,
+    runs,
 };
 
 /// Show several queue disciplines under the same traffic, side by side
@@ -50,6 +51,9 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) form: Form,
+
+    #[command(flatten)]
+    pub(crate) tables: ShownTables,
 
     /// Also write the tables of all outcomes into this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::shared::{Disciplines, Form, Overrides, PageFile, SeriesFile, disciplines, runs};
+use super::shared::{Disciplines, Form, Overrides, PageFile, SeriesFile, ShownTables, disciplines, runs};
 
 /// Run a scenario on real Linux TCP, in network namespaces that it makes and removes itself (Linux, root)
 ///
@@ -60,6 +60,9 @@ pub(crate) struct LabArgs {
 
     #[command(flatten)]
     pub(crate) form: Form,
+
+    #[command(flatten)]
+    pub(crate) tables: ShownTables,
 
     /// Tell the progress as lines on standard error, "progress DONE TOTAL" in seconds: for programs such as the Python package
     #[arg(long, hide = true)]

@@ -7,7 +7,7 @@ use fairlane_capture::FlowsBy;
 use fairlane_console::values::{Setting, rate, setting};
 use fairlane_qdisc::Rate;
 
-use super::shared::{Disciplines, Form, PageFile, Threads, disciplines, seed};
+use super::shared::{Disciplines, Form, PageFile, ShownTables, Threads, disciplines, seed};
 
 /// Send captured packets through a queue: they arrive as they were captured and leave at the link's rate
 ///
@@ -46,6 +46,9 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) form: Form,
+
+    #[command(flatten)]
+    pub(crate) tables: ShownTables,
 
     #[command(flatten)]
     pub(crate) page: PageFile,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use fairlane_runner::MOST_THREADS;
 
-use super::shared::{Form, Overrides, PageFile, SeriesFile, Threads, runs};
+use super::shared::{Form, Overrides, PageFile, SeriesFile, ShownTables, Threads, runs};
 
 /// Run one scenario
 #[derive(Debug, Args)]
@@ -32,6 +32,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) form: Form,
+
+    #[command(flatten)]
+    pub(crate) tables: ShownTables,
 
     /// Also write the outcome's tables into this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

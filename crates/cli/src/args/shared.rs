@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use fairlane_console::values::{Setting, kind, setting, time};
 use fairlane_qdisc::{Duration, Kind};
+use fairlane_report::{Detail, Details};
 use fairlane_runner::MOST_THREADS;
 
 /// Changes to the scenario file.
@@ -34,6 +35,27 @@ pub(crate) struct Form {
     /// Print JSON rather than tables
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The tables of a report.
+#[derive(Debug, Args)]
+pub(crate) struct ShownTables {
+    /// Print more tables: end-to-end, flows, differences or all
+    #[arg(long, value_name = "TABLE", value_delimiter = ',', value_parser = details)]
+    show: Vec<Details>,
+}
+
+impl ShownTables {
+    /// Returns the tables to print in addition to the answer.
+    pub(crate) fn details(&self) -> Details {
+        self.show.iter().copied().collect()
+    }
+}
+
+fn details(text: &str) -> Result<Details, String> {
+    let named = Detail::ALL.into_iter().find(|detail| detail.name() == text).map(Details::from);
+    let names = || Detail::ALL.map(Detail::name).join(", ");
+    named.or((text == "all").then_some(Details::ALL)).ok_or_else(|| format!("write {} or all", names()))
 }
 
 /// The files of a time series.

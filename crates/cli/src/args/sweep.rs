@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::shared::{FigureFiles, Form, Overrides, PageFile, ShownQueue, Threads, runs};
+use super::shared::{FigureFiles, Form, Overrides, PageFile, ShownQueue, ShownTables, Threads, runs};
 
 /// Run a scenario at every combination of the values given
 ///
@@ -37,6 +37,9 @@ pub(crate) struct SweepArgs {
 
     #[command(flatten)]
     pub(crate) form: Form,
+
+    #[command(flatten)]
+    pub(crate) tables: ShownTables,
 
     /// Also write one row for each point, group and queue shown to this .csv or .parquet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

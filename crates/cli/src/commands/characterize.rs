@@ -134,7 +134,8 @@ fn of_section(section: &Section, width: usize) -> String {
 
 fn of_case(case: &CaseReport, width: usize) -> String {
     let mut rows = vec![
-        ["queue", "flows", "goodput", "queueing", "variation p95", "loss", "completion", "used"].map(str::to_owned),
+        ["queue", "flows", "goodput", "queueing delay", "delay variation p95", "loss", "completion", "utilisation"]
+            .map(str::to_owned),
         ["", "", "Mbit/s", "ms", "ms", "%", "s", "%"].map(str::to_owned),
     ];
     rows.extend(case.subjects.iter().flat_map(of_subject));
@@ -179,7 +180,7 @@ fn applications(case: &CaseReport) -> Vec<[String; 7]> {
     let mut rows: Vec<[String; 7]> = scored.map(row).collect();
     if !rows.is_empty() {
         let heads = [
-            ["queue", "flows", "MOS", "QoO", "bit rate", "stalled", "ACKs lost"],
+            ["queue", "flows", "MOS", "QoO", "bit rate", "stall time", "ACKs lost"],
             ["", "", "", "", "Mbit/s", "s", "%"],
         ];
         rows.splice(0..0, heads.map(|head| head.map(str::to_owned)));

@@ -31,7 +31,7 @@ fn described(scenario: &Scenario, needs: Needs, width: usize) -> String {
         side.queue.explanation().warnings.iter().map(move |warning| format!("{name}: {warning}"))
     });
     let warnings: String = warnings.map(|line| paragraph(&line, "  - ", "    ", width)).collect();
-    if warnings.is_empty() { text } else { text + "\nWhat looks wrong\n" + &warnings }
+    if warnings.is_empty() { text } else { text + "\nWarnings\n" + &warnings }
 }
 
 /// Returns both directions of a link, with their names.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use fairlane_console::Failure;
 use fairlane_outcome::Extent;
 use fairlane_qdisc::{Duration, Kind};
-use fairlane_report::{PaperNumbers, compare_table};
-use fairlane_runner::compare::{shaper_point, usual, with_kind, with_shaper};
+use fairlane_report::{Details, PaperNumbers, compare_table};
+use fairlane_runner::compare::{parameters, shaper_point, usual, with_kind, with_shaper};
 use fairlane_runner::{Batch, BatchResult, Error, Job, Series, so_far};
 use fairlane_scenario::Scenario;
 use fairlane_sim::Control;
@@ -25,6 +25,9 @@ pub(crate) struct CompareCommand {
     /// The scenario is Figure 3 of the CHOKe paper unchanged, so the paper's numbers are printed beside ours.
     as_published: bool,
     json: bool,
+    details: Details,
+    /// The parameters that differ from their defaults: a title, and a line for each discipline.
+    parameters: Vec<String>,
     out: Option<PathBuf>,
     page: Option<HtmlPage>,
     figures: FigureFiles,
@@ -50,6 +53,7 @@ impl CompareCommand {
             interval,
             paths: jobs.iter().map(|job| series_path(&path, &job.asked)).collect(),
         });
+        let parameters = differing(&jobs);
         let batch = Batch::new(jobs, args.runs, args.threads.jobs)?.at(args.shown.at)?;
         let outputs = Outputs::default().tables("--out", args.out.as_deref()).file("--html", args.page.html.as_deref());
         let outputs = args.figures.outputs(outputs)?;
@@ -64,6 +68,8 @@ impl CompareCommand {
             batch,
             as_published,
             json: args.form.json,
+            details: args.tables.details(),
+            parameters,
             out: args.out,
             page,
             figures: args.figures,
@@ -85,7 +91,7 @@ impl CompareCommand {
         } else if outcomes.is_empty() {
             Ok(())
         } else {
-            output::print(&compare_table(&outcomes, paper.as_ref(), &output::terminal()))
+            output::print(&compare_table(&outcomes, paper.as_ref(), &self.parameters, &output::terminal(self.details)))
         };
         let there = so_far(&outcomes, self.batch.len(), "disciplines");
         let missing = interrupted.then(|| shared::interrupted(&there));
@@ -105,6 +111,17 @@ impl CompareCommand {
         progress::watched(control, self.batch.runs(), || self.batch.execute_observed(control, begin, end))
             .map_err(Failure::from)
     }
+}
+
+/// Returns a line for each discipline with parameters that differ from their defaults, after their title; nothing without any.
+fn differing(jobs: &[Job]) -> Vec<String> {
+    let mut lines: Vec<String> = jobs.iter().flat_map(|job| parameters(&job.scenario)).collect();
+    // Under several shapers.
+    lines.dedup();
+    if !lines.is_empty() {
+        lines.insert(0, "Parameters that differ from their defaults:".to_owned());
+    }
+    lines
 }
 
 /// Returns the name of a job's series: `x.choke.csv` for `x.csv`, and with shapers `x.choke-autorate.csv`.

@@ -13,7 +13,7 @@ use fairlane_console::Failure;
 use fairlane_lab::{Checks, IpVersion, KernelDiscipline, Lab, LabError, Measured};
 use fairlane_outcome::{Extent, Outcome, Timeline};
 use fairlane_qdisc::{Duration, Kind};
-use fairlane_report::{against_table, compare_table, run_report};
+use fairlane_report::{Details, against_table, compare_table, run_report};
 use fairlane_runner::compare::with_kind;
 use fairlane_runner::{Batch, Job, Recorder, machine, so_far};
 use fairlane_scenario::{Document, Link, Scenario};
@@ -56,6 +56,7 @@ pub(crate) struct LabCommand {
     simulated: Option<Batch>,
     runs: NonZeroU32,
     json: bool,
+    details: Details,
     progress_lines: bool,
     out: Option<PathBuf>,
     page: Option<HtmlPage>,
@@ -148,8 +149,9 @@ impl LabCommand {
         outputs.check(&shared::inputs(args.file.as_deref(), &document))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let simulated = if page.is_some() { simulated.map(Batch::recorded) } else { simulated };
-        let (json, progress_lines, out) = (args.form.json, args.progress_lines, args.out.clone());
-        Ok(Self { labs, guests, simulated, runs: args.runs, json, progress_lines, out, page, series, outputs })
+        let (json, details) = (args.form.json, args.tables.details());
+        let (progress_lines, out) = (args.progress_lines, args.out.clone());
+        Ok(Self { labs, guests, simulated, runs: args.runs, json, details, progress_lines, out, page, series, outputs })
     }
 
     /// Runs one lab after the other, then the simulator, and writes and prints it all.
@@ -311,7 +313,7 @@ impl LabCommand {
         let (all, timelines): (Vec<Outcome>, Vec<Option<Timeline>>) = done.all().into_iter().unzip();
         let missing = done.interrupted || done.failed.is_some() || !done.unmeasured.is_empty();
         let tables = self.out.as_ref().map(|folder| shared::write_tables(folder, &all, Extent::of(missing)));
-        let printed = if self.json { output::print_outcomes(&all, &[], missing) } else { done.print() };
+        let printed = if self.json { output::print_outcomes(&all, &[], missing) } else { done.print(self.details) };
         let page = self.page.as_ref().filter(|_| !all.is_empty()).map(|page| {
             let missing = missing.then(|| if done.interrupted { shared::interrupted(there) } else { there.to_owned() });
             match &all[..] {
@@ -342,8 +344,8 @@ impl LabResults {
         self.by_kind().concat().into_iter().cloned().collect()
     }
 
-    fn print(&self) -> Result<(), Failure> {
-        let terminal = output::terminal();
+    fn print(&self, details: Details) -> Result<(), Failure> {
+        let terminal = output::terminal(details);
         let (mut tables, mut alone) = (Vec::new(), Vec::new());
         for outcomes in self.by_kind() {
             let outcomes: Vec<&Outcome> = outcomes.into_iter().map(|(outcome, _)| outcome).collect();
@@ -356,7 +358,7 @@ impl LabResults {
         tables.extend(match &alone[..] {
             [] => None,
             [one] => Some(run_report(one, &terminal)),
-            several => Some(compare_table(several, None, &terminal)),
+            several => Some(compare_table(several, None, &[], &terminal)),
         });
         output::print(&tables.join("\n"))
     }

@@ -6,7 +6,7 @@ use fairlane_capture::{FlowsBy, Late};
 use fairlane_console::Failure;
 use fairlane_outcome::{Extent, Outcome};
 use fairlane_qdisc::{QdiscParameters, Rate, Value};
-use fairlane_report::{compare_table, run_report};
+use fairlane_report::{Details, compare_table, run_report};
 use fairlane_runner::replay::{build, check, configs, pass};
 use fairlane_runner::{pool, so_far};
 use fairlane_sim::Control;
@@ -33,6 +33,7 @@ pub(crate) struct ReplayCommand {
     write: Option<PathBuf>,
     pool: ThreadPool,
     json: bool,
+    details: Details,
     outputs: Outputs,
     page: Option<HtmlPage>,
 }
@@ -57,7 +58,19 @@ impl ReplayCommand {
         let pool = pool(args.threads.jobs)?;
         let (file, write) = (args.file.clone(), args.write.clone());
         let ReplayArgs { rate, seed, flows, .. } = *args;
-        Ok(Self { file, queues, rate, seed, flows, write, pool, json: args.form.json, outputs, page })
+        Ok(Self {
+            file,
+            queues,
+            rate,
+            seed,
+            flows,
+            write,
+            pool,
+            json: args.form.json,
+            details: args.tables.details(),
+            outputs,
+            page,
+        })
     }
 
     /// Replays the file and prints the outcomes.
@@ -86,10 +99,10 @@ impl ReplayCommand {
     fn print(&self, outcomes: &[Outcome], interrupted: bool) -> Result<(), Failure> {
         match outcomes {
             [outcome] if self.queues.len() == 1 && self.json => output::print_json(outcome),
-            [outcome] if self.queues.len() == 1 => output::print(&run_report(outcome, &output::terminal())),
+            [outcome] if self.queues.len() == 1 => output::print(&run_report(outcome, &output::terminal(self.details))),
             all if self.json => output::print_outcomes(all, &[], interrupted),
             [] => Ok(()),
-            all => output::print(&compare_table(all, None, &output::terminal())),
+            all => output::print(&compare_table(all, None, &[], &output::terminal(self.details))),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fairlane_console::Failure;
 use fairlane_outcome::{Extent, Outcome};
 use fairlane_qdisc::Duration;
-use fairlane_report::run_report;
+use fairlane_report::{Details, run_report};
 use fairlane_runner::memory::Needs;
 use fairlane_runner::{
     Batch, FlentFile, Job, LinkLog, PacketCapture, RecordedRun, Recorder, Records, Series, Trace, check,
@@ -23,6 +23,7 @@ use crate::{output, progress, shared};
 pub(crate) struct RunCommand {
     work: Work,
     json: bool,
+    details: Details,
     /// The series is printed with the outcome.
     series: bool,
     out: Option<PathBuf>,
@@ -92,7 +93,7 @@ impl RunCommand {
         } else {
             Work::Recorded(Box::new(Recording::new(scenario, &files)?))
         };
-        Ok(Self { work, json: args.form.json, series, out: args.out, page, outputs })
+        Ok(Self { work, json: args.form.json, details: args.tables.details(), series, out: args.out, page, outputs })
     }
 
     /// Runs it and prints it.
@@ -111,7 +112,7 @@ impl RunCommand {
         let timeline = timeline.as_ref();
         let printed = match &outcome {
             Some(outcome) if self.json => output::print_outcome(outcome, timeline.filter(|_| self.series)),
-            Some(outcome) => output::print(&run_report(outcome, &output::terminal())),
+            Some(outcome) => output::print(&run_report(outcome, &output::terminal(self.details))),
             None => Ok(()),
         };
         let page = outcome.as_ref().zip(self.page.as_ref()).map(|(outcome, page)| {

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use fairlane_console::Failure;
 use fairlane_outcome::tables::write_file;
 use fairlane_outcome::{Extent, Outcome, Point};
-use fairlane_report::sweep_table;
+use fairlane_report::{Details, sweep_table};
 use fairlane_runner::sweep::jobs;
 use fairlane_runner::{Batch, Job, so_far};
 use fairlane_scenario::{Document, Vary};
@@ -36,6 +36,7 @@ pub(crate) struct SweepCommand {
     /// The finished points, for `--out`.
     journal: Option<Journal>,
     json: bool,
+    details: Details,
     out: Option<PathBuf>,
     page: Option<HtmlPage>,
     figures: FigureFiles,
@@ -66,7 +67,18 @@ impl SweepCommand {
                 return Err(error.into());
             }
         };
-        Ok(Self { batch, left, at, points, journal, json: args.form.json, out: args.out, page, figures: args.figures })
+        Ok(Self {
+            batch,
+            left,
+            at,
+            points,
+            journal,
+            json: args.form.json,
+            details: args.tables.details(),
+            out: args.out,
+            page,
+            figures: args.figures,
+        })
     }
 
     /// Runs it and prints it. An interrupted point is left out, as it would look like a finished one.
@@ -94,7 +106,7 @@ impl SweepCommand {
         } else if outcomes.is_empty() {
             Ok(())
         } else {
-            output::print(&sweep_table(outcomes, &output::terminal()))
+            output::print(&sweep_table(outcomes, &output::terminal(self.details)))
         }
     }
 

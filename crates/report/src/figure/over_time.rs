@@ -105,7 +105,7 @@ fn quantity(measure: Measure) -> Option<(&'static Quantity, Option<OfQueue>, Opt
         Measure::Goodput => group(0),
         Measure::Window => group(1),
         Measure::RoundTrip => group(2),
-        Measure::Share | Measure::Delay | Measure::Used => None,
+        Measure::Share | Measure::Delay | Measure::Utilisation => None,
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn names(outcomes: &[Outcome]) -> Vec<String> {
 }
 
 /// The measures of a sweep.
-const MEASURES: [Measure; 4] = [Measure::Share, Measure::Delay, Measure::Length, Measure::Used];
+const MEASURES: [Measure; 4] = [Measure::Share, Measure::Delay, Measure::Length, Measure::Utilisation];
 
 /// Figures against the first key whose values are numbers, with a line for each combination of the other keys' values; none if no key
 /// has numbers.
@@ -77,7 +77,7 @@ fn of_queue(outcomes: &[Outcome], measure: Measure, at: ShownQueue<'_>) -> Optio
         Measure::Length => {
             ("Length of the queue", "mean length (packets)", f64::INFINITY, 1.0, |queue| queue.mean_packets)
         }
-        Measure::Used => ("Use of the link", "used (%)", 100.0, 100.0, |queue| queue.utilisation),
+        Measure::Utilisation => ("Utilisation", "utilisation (%)", 100.0, 100.0, |queue| queue.utilisation),
         _ => return None,
     };
     Some(Values {

@@ -5,9 +5,9 @@ use fairlane_outcome::{DelayHistogram, Estimate, Outcome, QueueOutcome, Reason};
 use super::Block;
 use super::timeline::{LINES, chosen};
 use crate::figure::{Axis, Bars, Content, Figure, Line, LineStyle};
+use crate::flows::{MOST, throughputs};
 use crate::numbers::rate_unit;
 use crate::queues::{ShownQueue, labels};
-use crate::run::{FLOWS, throughputs};
 use crate::summary::group_names;
 
 /// The most points of a distribution that are drawn; more would not be visible.
@@ -28,14 +28,15 @@ pub(super) fn drops(outcomes: &[Outcome], at: ShownQueue<'_>) -> Option<Block> {
         return None;
     }
     reasons.sort_by(|a, b| total(&b.1).total_cmp(&total(&a.1)));
-    let meanings: Vec<String> = reasons.iter().map(|(reason, _)| format!("{reason}: {}", meaning(*reason))).collect();
-    let reasons = reasons.into_iter().map(|(reason, values)| (reason.to_string(), values)).collect();
+    let meanings: Vec<String> =
+        reasons.iter().map(|(reason, _)| format!("{}: {}", reason.words(), meaning(*reason))).collect();
+    let reasons = reasons.into_iter().map(|(reason, values)| (reason.words().to_owned(), values)).collect();
     let series = few(reasons, "other reasons");
     Some(Block::Figure {
         figure: Figure {
-            title: at.title("Why packets were dropped"),
+            title: at.title("Drops by reason"),
             x: Axis::linear(""),
-            y: Axis::linear("dropped (% of arrived)"),
+            y: Axis::linear("dropped (% of arrivals)"),
             content: Content::Stacked(Bars { categories: labels(outcomes), series }),
             marks: Vec::new(),
         },
@@ -171,7 +172,7 @@ pub(super) fn flows(outcomes: &[Outcome]) -> Vec<Block> {
 
 /// The values over their ranks; a selection that shows the curve if there are very many.
 fn ranked(label: &str, values: &[f64], divisor: f64) -> Line {
-    let style = if values.len() <= FLOWS { LineStyle::Marked } else { LineStyle::Plain };
+    let style = if values.len() <= MOST { LineStyle::Marked } else { LineStyle::Plain };
     let every = values.len().div_ceil(POINTS).max(1);
     let shown = |rank: &usize| rank.is_multiple_of(every) || rank + 1 == values.len();
     let point = |rank: usize| ((rank + 1) as f64, Estimate::single(values[rank] / divisor));

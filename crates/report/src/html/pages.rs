@@ -4,6 +4,7 @@ use fairlane_outcome::{Outcome, Timeline};
 
 use super::timeline::{chosen, of_one, of_several};
 use super::{Badge, Block, Inline, Page, Provenance, Section, Table, Tone, answer, figures, values};
+use crate::details::Titled;
 use crate::figure::{Content, Figure, sweep as points};
 use crate::numbers::{count, megabytes, significant};
 use crate::queues::{ShownQueue, labels};
@@ -42,7 +43,8 @@ pub fn compare_page(
     }
     let labels = labels(outcomes);
     let tables = compare::tables(outcomes, paper, Medium::Page).into_iter();
-    let mut numbers = tables.fold(Section::new("Numbers"), |all, (title, table)| all.block(shown(title, &table)));
+    let mut numbers =
+        tables.fold(Section::new("Numbers"), |all, Titled { title, table, .. }| all.block(shown(title, &table)));
     if let Some(paper) = paper {
         numbers = numbers.block(Block::text(format!("In the columns named paper: {}.", paper.source)));
     }
@@ -62,7 +64,8 @@ pub fn compare_page(
 #[must_use]
 pub fn run_page(outcome: &Outcome, timeline: Option<&Timeline>, origin: &Origin) -> Page {
     let outcomes = std::slice::from_ref(outcome);
-    let tables = run::tables(outcome).map(|(title, table)| Section::new(title).block(shown(title, &table)));
+    let tables = run::tables(outcome).into_iter();
+    let tables = tables.map(|Titled { title, table, .. }| Section::new(title).block(shown(title, &table)));
     let numbers = tables.fold(Section::new("Numbers"), Section::section);
     let numbers = numbers.section(Section::new("All numbers").block(values::block(outcomes)));
     begin(outcomes, origin)
@@ -83,7 +86,10 @@ pub fn sweep_page(outcomes: &[Outcome], origin: &Origin) -> Page {
     }
     let tables: Vec<Block> = match values::too_many(outcomes.len(), "points") {
         Some(note) => vec![note],
-        None => sweep::tables(outcomes, Medium::Page).iter().map(|(title, table)| shown(title, table)).collect(),
+        None => sweep::tables(outcomes, Medium::Page)
+            .iter()
+            .map(|Titled { title, table, .. }| shown(title, table))
+            .collect(),
     };
     let names = points::names(outcomes);
     page.section_of(ANSWER, answer::blocks(outcomes, &names, &points::title(outcomes)))

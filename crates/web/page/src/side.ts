@@ -67,7 +67,7 @@ export class Side {
       shares,
       element("h4", "", "Each flow; the line is its fair share"),
       flows,
-      element("h3", "", "Why packets fall"),
+      element("h3", "", "Drops by reason"),
       this.#reasons,
     );
     this.card.setAttribute("aria-label", number === 0 ? "First queue" : "Second queue");

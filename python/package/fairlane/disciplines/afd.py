@@ -13,7 +13,7 @@ class Afd(QueueConfig):
     """Drops what a flow sends above a fair share, by a sample of recent arrivals.
 
     Source: Pan, Breslau, Prabhakar, Shenker: Approximate Fairness through Differential Dropping, ACM CCR 33(2), 2003.
-    Keeps: The flows of ``shadow`` sampled arrivals.
+    Scheduler state: The flows of ``shadow`` sampled arrivals.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

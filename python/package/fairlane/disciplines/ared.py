@@ -14,7 +14,7 @@ class Ared(QueueConfig):
 
     Source: Feng, Kandlur, Saha, Shin: A Self-Configuring RED Gateway, INFOCOM 1999; Floyd, Gummadi, Shenker: Adaptive
     RED, 2001.
-    Keeps: The average.
+    Scheduler state: The average.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

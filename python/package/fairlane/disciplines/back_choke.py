@@ -14,7 +14,7 @@ class BackChoke(QueueConfig):
 
     Source: Pan, Prabhakar, Psounis: CHOKe, a Stateless Active Queue Management Scheme for Approximating Fair Bandwidth
     Allocation, INFOCOM 2000.
-    Keeps: The average and the tail's flow.
+    Scheduler state: The average and the tail's flow.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

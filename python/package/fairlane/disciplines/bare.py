@@ -14,7 +14,7 @@ class Bare(QueueConfig):
 
     Source: Cho, Cho: Dynamic Buffer Management Scheme Based on Rate Estimation in Packet-Switched Networks, Computer
     Networks 39, 2002.
-    Keeps: The average, and a state for each address pair that was admitted lately.
+    Scheduler state: The average, and a state for each address pair that was admitted lately.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 320kb, the paper.

@@ -13,7 +13,7 @@ class Blue(QueueConfig):
     """Signals at random, more after each loss and less when the link is idle.
 
     Source: Feng, Shin, Kandlur, Saha: The BLUE Active Queue Management Algorithms, IEEE/ACM ToN 10(4), 2002.
-    Keeps: Nothing.
+    Scheduler state: Nothing.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

@@ -14,7 +14,7 @@ class Cake(QueueConfig):
 
     Source: Hoeiland-Joergensen, Taht, Morton: Piece of CAKE: A Comprehensive Queue Management Solution for Home
     Gateways, IEEE LANMAN 2018.
-    Keeps: A table of 1024 queues a tin, each packet's time of arrival, hosts and class.
+    Scheduler state: A table of 1024 queues a tin, each packet's time of arrival, hosts and class.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: four times what ``bandwidth`` carries in ``rtt``, at

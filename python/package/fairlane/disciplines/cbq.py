@@ -14,7 +14,7 @@ class Cbq(QueueConfig):
     """Gives classes of traffic their shares of the link and lends what they leave to others.
 
     Source: Floyd, Jacobson: Link-sharing and Resource Management Models for Packet Networks, IEEE/ACM ToN 3(4), 1995.
-    Keeps: The packets' class, and the link's rate.
+    Scheduler state: The packets' class, and the link's rate.
 
     Args:
         limit: Hard limit of each class's queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

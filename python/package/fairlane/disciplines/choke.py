@@ -14,7 +14,7 @@ class Choke(QueueConfig):
 
     Source: Pan, Prabhakar, Psounis: CHOKe, a Stateless Active Queue Management Scheme for Approximating Fair Bandwidth
     Allocation, INFOCOM 2000.
-    Keeps: The average and a random look into the queue.
+    Scheduler state: The average and a random look into the queue.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

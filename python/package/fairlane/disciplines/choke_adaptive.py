@@ -15,7 +15,7 @@ class ChokeAdaptive(QueueConfig):
 
     Source: Pan, Prabhakar, Psounis: CHOKe, a Stateless Active Queue Management Scheme for Approximating Fair Bandwidth
     Allocation, INFOCOM 2000.
-    Keeps: The average and random looks into the queue.
+    Scheduler state: The average and random looks into the queue.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

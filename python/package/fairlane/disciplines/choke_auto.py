@@ -13,7 +13,7 @@ class ChokeAuto(QueueConfig):
     """CHOKe without thresholds: the delay and the rate of matches say how many pairs of packets are compared.
 
     Source: Fairlane, from CHOKe, gCHOKe and PI2, 2026.
-    Keeps: The delay and random looks into the queue.
+    Scheduler state: The delay and random looks into the queue.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 10000p, as tc(8).

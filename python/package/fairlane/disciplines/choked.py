@@ -13,7 +13,7 @@ class Choked(QueueConfig):
     """CHOKe that draws more the longer the average queue, from the packets that came last first.
 
     Source: Manzoor, Abbas, Hussain: CHOKeD, a Fair Active Queue Management System, arXiv 1712.09726, 2017.
-    Keeps: The average and random looks into the halves of the queue.
+    Scheduler state: The average and random looks into the halves of the queue.
 
     Experimental: its publication leaves much open, and this is one reading of it.
 

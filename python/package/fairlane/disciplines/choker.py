@@ -14,7 +14,7 @@ class Choker(QueueConfig):
 
     Source: Lu, Du, Liu: CHOKeR, a Novel AQM Algorithm with Proportional Bandwidth Allocation and TCP Protection, IEEE
     TII 10(1), 2014.
-    Keeps: Random looks into the queue and each packet's class.
+    Scheduler state: Random looks into the queue and each packet's class.
 
     Experimental: its publication leaves much open, and this is one reading of it.
 

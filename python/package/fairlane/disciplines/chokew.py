@@ -13,7 +13,7 @@ class Chokew(QueueConfig):
     """CHOKe without RED that draws by a factor of the queue, the less the higher a packet's class.
 
     Source: Wen, Fang, Sun: CHOKeW, Bandwidth Differentiation and TCP Protection in Core Networks, MILCOM 2005.
-    Keeps: Random looks into the queue and each packet's class.
+    Scheduler state: Random looks into the queue and each packet's class.
 
     Experimental: its publication leaves much open, and this is one reading of it.
 

@@ -14,7 +14,7 @@ class Cobalt(QueueConfig):
 
     Source: Palmei, Gupta, Imputato, Morton, Tahiliani, Avallone, Täht: Design and Evaluation of COBALT Queue
     Discipline, IEEE LANMAN 2019.
-    Keeps: Each packet's time of arrival.
+    Scheduler state: Each packet's time of arrival.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 1000p, as tc(8).

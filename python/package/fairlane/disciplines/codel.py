@@ -13,7 +13,7 @@ class Codel(QueueConfig):
     """Drops at the head, more and more often, while packets wait too long for too long.
 
     Source: Nichols, Jacobson, McGregor, Iyengar: Controlled Delay Active Queue Management, RFC 8289, 2018.
-    Keeps: Each packet's time of arrival.
+    Scheduler state: Each packet's time of arrival.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 1000p, as tc(8).

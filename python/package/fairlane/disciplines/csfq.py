@@ -13,7 +13,7 @@ class Csfq(QueueConfig):
     """Drops what a flow sends above a fair rate, by the flow's rate that the edge wrote on its packets.
 
     Source: Stoica, Shenker, Zhang: Core-Stateless Fair Queueing, SIGCOMM 1998.
-    Keeps: Labels, or at the edge the rates of ``table_size`` flows.
+    Scheduler state: Labels, or at the edge the rates of ``table_size`` flows.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

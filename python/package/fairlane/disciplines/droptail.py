@@ -14,7 +14,7 @@ class DropTail(QueueConfig):
 
     Source: Braden et al.: Recommendations on Queue Management and Congestion Avoidance in the Internet, RFC 2309,
     section 2.
-    Keeps: Nothing.
+    Scheduler state: Nothing.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

@@ -13,7 +13,7 @@ class Drr(QueueConfig):
     """Serves flows in turns of equal bytes and drops from the longest queue.
 
     Source: Shreedhar, Varghese: Efficient Fair Queueing using Deficit Round Robin, SIGCOMM 1995.
-    Keeps: A queue for each flow.
+    Scheduler state: A queue for each flow.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 160kb, as in the BARE paper's comparison.

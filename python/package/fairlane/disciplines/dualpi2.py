@@ -14,7 +14,7 @@ class DualPi2(QueueConfig):
 
     Source: De Schepper, Briscoe, White: Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and
     Scalable Throughput (L4S), RFC 9332, 2023.
-    Keeps: The delay and its change, and which packets are of scalable flows.
+    Scheduler state: The delay and its change, and which packets are of scalable flows.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 10000p, as tc(8).

@@ -14,7 +14,7 @@ class FqCodel(QueueConfig):
 
     Source: Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet: The Flow Queue CoDel Packet Scheduler and Active Queue
     Management Algorithm, RFC 8290, 2018.
-    Keeps: A table of ``flows`` queues and each packet's time of arrival.
+    Scheduler state: A table of ``flows`` queues and each packet's time of arrival.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 10240p, as tc(8).

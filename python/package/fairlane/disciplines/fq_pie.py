@@ -14,7 +14,7 @@ class FqPie(QueueConfig):
 
     Source: Ramakrishnan, Bhasi, Saicharan, Monis, Patil, Tahiliani: FQ-PIE Queue Discipline in the Linux Kernel:
     Design, Implementation and Challenges, LCN Symposium 2019; RFC 8290; RFC 8033.
-    Keeps: A table of ``flows`` queues, each with its delay.
+    Scheduler state: A table of ``flows`` queues, each with its delay.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 10240p, as tc(8).

@@ -13,7 +13,7 @@ class Fred(QueueConfig):
     """RED that spares flows with little in the queue and holds those with much to their share.
 
     Source: Lin, Morris: Dynamics of Random Early Detection, SIGCOMM 1997.
-    Keeps: The average, and what each flow has in the queue.
+    Scheduler state: The average, and what each flow has in the queue.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

@@ -13,7 +13,7 @@ class Gchoke(QueueConfig):
     """CHOKe that goes on drawing while it matches.
 
     Source: Eshete, Jiang: Generalizing the CHOKe Flow Protection, arXiv 1202.0789, 2012.
-    Keeps: The average and random looks into the queue.
+    Scheduler state: The average and random looks into the queue.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

@@ -14,7 +14,7 @@ class MlocChoke(QueueConfig):
 
     Source: Pan, Prabhakar, Psounis: CHOKe, a Stateless Active Queue Management Scheme for Approximating Fair Bandwidth
     Allocation, INFOCOM 2000.
-    Keeps: The last ``memory`` flows.
+    Scheduler state: The last ``memory`` flows.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

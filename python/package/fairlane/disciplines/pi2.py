@@ -14,7 +14,7 @@ class Pi2(QueueConfig):
 
     Source: De Schepper, Bondarenko, Tsang, Briscoe: PI2: A Linearized AQM for both Classic and Scalable TCP, CoNEXT
     2016.
-    Keeps: The delay and its change, and which packets are of scalable flows.
+    Scheduler state: The delay and its change, and which packets are of scalable flows.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 10000p, as tc(8).

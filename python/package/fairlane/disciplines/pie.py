@@ -13,7 +13,7 @@ class Pie(QueueConfig):
     """Drops arrivals with a probability that a controller moves towards a delay.
 
     Source: Pan, Natarajan, Baker, White: Proportional Integral Controller Enhanced (PIE), RFC 8033, 2017.
-    Keeps: The delay and its change.
+    Scheduler state: The delay and its change.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 1000p, as tc(8).

@@ -14,7 +14,7 @@ class Rechoke(QueueConfig):
 
     Source: Govindaswamy, Zaruba, Balasekaran: RECHOKe, a Scheme for Detection, Control and Punishment of Malicious
     Flows in IP Networks, GLOBECOM 2007.
-    Keeps: The average, a random look into the queue and two tables of ``table_size`` flows.
+    Scheduler state: The average, a random look into the queue and two tables of ``table_size`` flows.
 
     Experimental: its publication leaves much open, and this is one reading of it.
 

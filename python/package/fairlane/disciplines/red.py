@@ -13,7 +13,7 @@ class Red(QueueConfig):
     """Signals at random, the more the longer the average queue.
 
     Source: Floyd, Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1(4), 1993.
-    Keeps: The average.
+    Scheduler state: The average.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

@@ -13,7 +13,7 @@ class RedPd(QueueConfig):
     """RED behind a filter that drops what the flows with most drops send above a TCP's rate.
 
     Source: Mahajan, Floyd, Wetherall: Controlling High-Bandwidth Flows at the Congested Router, ICNP 2001.
-    Keeps: The average, and the drops of flows that had some lately.
+    Scheduler state: The average, and the drops of flows that had some lately.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

@@ -13,7 +13,7 @@ class RedPenaltyBox(QueueConfig):
     """RED that limits the flows whose drops show that they send too much to a small rate in common.
 
     Source: Floyd, Fall: Promoting the Use of End-to-End Congestion Control in the Internet, IEEE/ACM ToN 7(4), 1999.
-    Keeps: The average, a log of ``history`` drops and the flows in the box.
+    Scheduler state: The average, a log of ``history`` drops and the flows in the box.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

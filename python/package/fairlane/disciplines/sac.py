@@ -14,7 +14,7 @@ class Sac(QueueConfig):
 
     Source: Jiang, Hamdi, Liu: Self Adjustable CHOKe, an Active Queue Management Algorithm for Congestion Control and
     Fair Bandwidth Allocation, ISCC 2003.
-    Keeps: The average, random looks into the queue and whether a packet's transport is responsive.
+    Scheduler state: The average, random looks into the queue and whether a packet's transport is responsive.
 
     Experimental: its publication leaves much open, and this is one reading of it.
 

@@ -13,7 +13,7 @@ class Scfq(QueueConfig):
     """Fair queueing whose virtual time is the finish of the packet in service.
 
     Source: Golestani: A Self-Clocked Fair Queueing Scheme for Broadband Applications, INFOCOM 1994.
-    Keeps: A queue for each flow.
+    Scheduler state: A queue for each flow.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

@@ -13,7 +13,7 @@ class Sfq(QueueConfig):
     """Serves hashed flows in turn and drops from the longest queue.
 
     Source: McKenney: Stochastic Fairness Queueing, INFOCOM 1990.
-    Keeps: A hash of the flow and ``flows`` queues.
+    Scheduler state: A hash of the flow and ``flows`` queues.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

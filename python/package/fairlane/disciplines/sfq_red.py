@@ -14,7 +14,7 @@ class SfqRed(QueueConfig):
 
     Source: Feng, Kandlur, Saha, Shin: Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness,
     INFOCOM 2001.
-    Keeps: A hash of the flow and ``flows`` queues, each with its average.
+    Scheduler state: A hash of the flow and ``flows`` queues, each with its average.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 414kb, the paper: 46 queues of 9kb.

@@ -14,7 +14,7 @@ class Sfred(QueueConfig):
 
     Source: Feng, Kandlur, Saha, Shin: Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness,
     INFOCOM 2001.
-    Keeps: ``levels`` hashes of the flow and two sets of ``levels`` times ``bins`` bins.
+    Scheduler state: ``levels`` hashes of the flow and two sets of ``levels`` times ``bins`` bins.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

@@ -13,7 +13,7 @@ class Sred(QueueConfig):
     """RED whose probability follows the number of flows, estimated from a list of recent arrivals.
 
     Source: Ott, Lakshman, Wong: SRED: Stabilized RED, INFOCOM 1999.
-    Keeps: The flows of ``zombies`` recent arrivals.
+    Scheduler state: The flows of ``zombies`` recent arrivals.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

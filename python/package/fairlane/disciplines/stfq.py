@@ -13,7 +13,7 @@ class Stfq(QueueConfig):
     """Fair queueing in the order of starts, whose virtual time is the start of the packet in service.
 
     Source: Goyal, Vin, Cheng: Start-Time Fair Queuing, SIGCOMM 1996.
-    Keeps: A queue for each flow.
+    Scheduler state: A queue for each flow.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

@@ -14,7 +14,7 @@ class Wfq(QueueConfig):
 
     Source: Demers, Keshav, Shenker: Analysis and Simulation of a Fair Queueing Algorithm, SIGCOMM 1989; Parekh,
     Gallager: A Generalized Processor Sharing Approach to Flow Control, IEEE/ACM ToN 1(3).
-    Keeps: A queue for each flow, and the link's rate.
+    Scheduler state: A queue for each flow, and the link's rate.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

@@ -13,7 +13,7 @@ class Xchoke(QueueConfig):
     """CHOKe that punishes flows harder the more often they matched.
 
     Source: Chhabra, Chuig, Goel, John, Kumar, Saran, Shorey: xCHOKe, ICNP 2002.
-    Keeps: The average, a random look into the queue and a table of ``table_size`` flows.
+    Scheduler state: The average, a random look into the queue and a table of ``table_size`` flows.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.

@@ -170,7 +170,7 @@ fn text(verdicts: &[Verdict<'_>], width: usize) -> String {
         (Some(Status::Met), "met"),
         (Some(Status::Short), "fell short"),
         (Some(Status::Undecided), "not decided"),
-        (Some(Status::Out), "with nothing to run"),
+        (Some(Status::Out), "not testable"),
         (None, "not run"),
     ];
     let counts = counts.into_iter().map(|(status, word)| (of(status), word)).filter(|(count, _)| *count > 0);
