@@ -120,6 +120,12 @@ fn compare_without_file_is_figure_3() {
     let text = printed(&["compare", "--runs", "2"]);
     let source = "paper: Pan, Prabhakar, Psounis: CHOKe (INFOCOM 2000), Figure 3";
     assert!(text.contains(source) && text.contains("  75 %  ") && text.contains("  25 %  "), "{text}");
+    // The scenario's thresholds are not the defaults of RED and CHOKe (max = limit / 4); its limit is.
+    for kind in ["red", "choke"] {
+        let line = text.lines().find(|line| line.starts_with(&format!("{kind}: "))).unwrap_or_default();
+        assert!(line.contains("min = 100p, max = 200p") && !line.contains("limit"), "{text}");
+    }
+    assert!(!text.contains("droptail: "), "{text}");
     // The paper's numbers are shown only for its own scenario.
     let changed = printed(&["compare", "--runs", "1", "--set", "flows.cbr.rate=3mbit", "--set", "duration=30s"]);
     assert!(!changed.contains("paper"), "{changed}");

@@ -41,7 +41,7 @@ impl Basis {
         }
     }
 
-    /// The basis of `claim`, among whose experiments are `experiments`; `None` if it is not testable.
+    /// The basis of `claim`, among whose experiments are `experiments`; `None` for a claim that is not testable.
     pub(crate) fn of<'e>(claim: &Claim, experiments: impl Iterator<Item = &'e Experiment>) -> Option<Self> {
         if claim.status == Status::Out {
             return None;

@@ -258,7 +258,7 @@ pub enum Status {
     Short,
     /// No check is missed, but the interval of one is too wide to judge it.
     Undecided,
-    /// It is not testable by simulation.
+    /// The claim is not testable.
     Out,
 }
 

@@ -7,8 +7,9 @@ use fairlane_outcome::{
 use crate::details::{Detail, Titled, print_tables};
 use crate::flows;
 use crate::numbers::{Scale, count, percent};
+use crate::paths::with_paths;
 use crate::queues::dropped;
-use crate::summary::{column, heading, jain, print_notes};
+use crate::summary::{column, group_names, heading, jain, print_notes};
 use crate::table::{Terminal, TextTable};
 
 /// A column's title, its value in a score, and its scale.
@@ -24,6 +25,7 @@ pub fn run_report(outcome: &Outcome, terminal: &Terminal) -> String {
 
 /// The tables that have rows.
 pub(crate) fn tables(outcome: &Outcome) -> Vec<Titled> {
+    let outcomes = std::slice::from_ref(outcome);
     let answers = [
         ("Queues", queues(&outcome.queues)),
         ("Drops by reason", drops(&outcome.queues)),
@@ -33,7 +35,7 @@ pub(crate) fn tables(outcome: &Outcome) -> Vec<Titled> {
         ("Scores", scores(&outcome.groups)),
     ];
     let details = [
-        ("End to end", end_to_end(outcome), Detail::EndToEnd),
+        ("End to end", with_paths(outcomes, &group_names(outcomes), |_| TextTable::new()), Detail::EndToEnd),
         (
             "Groups at each queue",
             if outcome.queues.len() > 1 { groups_at_queues(outcome) } else { None },
@@ -118,22 +120,6 @@ fn groups(outcome: &Outcome) -> Option<TextTable> {
         .right("Jain", column(&groups.iter().map(jain).collect::<Vec<_>>(), |_| Scale::index()))
         .left("transport", groups.iter().map(|group| group.transport.clone()).collect());
     (!groups.is_empty()).then_some(table)
-}
-
-/// A row for each group: its delays, as far as they are known.
-fn end_to_end(outcome: &Outcome) -> Option<TextTable> {
-    let groups = &outcome.groups;
-    let time = |field: fn(&GroupOutcome) -> Option<Estimate>| {
-        column(&groups.iter().map(field).collect::<Vec<_>>(), Scale::time)
-    };
-    let table = TextTable::new()
-        .key("group", groups.iter().map(|group| group.name.clone()).collect())
-        .right("one-way delay", time(|group| group.delay_s))
-        .right("jitter", time(|group| group.jitter_s))
-        .right("RTT", time(|group| group.rtt_s))
-        .right("retransmissions", groups.iter().map(|group| count(group.retransmitted.mean)).collect())
-        .right("timeouts", groups.iter().map(|group| count(group.timeouts.mean)).collect());
-    groups.iter().any(|group| group.delay_s.is_some()).then_some(table)
 }
 
 /// A row for each group at each queue where its packets came.

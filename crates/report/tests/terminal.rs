@@ -313,7 +313,7 @@ fn details_are_shown_on_request() {
         &|details| sweep_table(&swept(), &of(details)),
         &|details| run_report(&several[0], &of(details)),
     ];
-    let details = [&Detail::ALL[..], &[Detail::EndToEnd], &[Detail::Flows]];
+    let details = [&Detail::ALL[..], &[Detail::EndToEnd], &[Detail::EndToEnd, Detail::Flows]];
     let titles = [("End to end", Detail::EndToEnd), ("Flows", Detail::Flows), ("Differences", Detail::Differences)];
     for (report, there) in reports.into_iter().zip(details) {
         let (answer, all) = (report(Details::default()), report(Details::ALL));
