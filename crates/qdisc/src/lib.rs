@@ -6,6 +6,7 @@
         feature = "params",
         feature = "red",
         feature = "choke",
+        feature = "experimental",
         feature = "blue",
         feature = "accounting",
         feature = "scheduling",

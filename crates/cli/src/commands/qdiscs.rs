@@ -16,7 +16,8 @@ pub(crate) fn execute(args: &QdiscsArgs) -> Result<(), Failure> {
         let kinds = if kinds.is_empty() { Kind::ALL.to_vec() } else { kinds };
         output::print_json(&kinds.into_iter().map(kind_json).collect::<Vec<Value>>())
     } else if kinds.is_empty() {
-        let rows = Kind::ALL.map(|kind| [kind.name().to_owned(), kind.summary().to_owned()]);
+        let mark = |kind: Kind| if kind.is_experimental() { " (experimental)" } else { "" };
+        let rows = Kind::ALL.map(|kind| [kind.name().to_owned(), format!("{}{}", kind.summary(), mark(kind))]);
         let more =
             "fairlane qdiscs KIND shows one with its source and parameters, fairlane explain KIND as it would be used.";
         output::print(&(columns(&rows, width) + &paragraph(more, "\n", "", width)))

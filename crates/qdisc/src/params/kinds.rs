@@ -4,6 +4,8 @@ use alloc::boxed::Box;
 
 #[cfg(all(feature = "choke", feature = "delay"))]
 use crate::discipline::choke::auto;
+#[cfg(feature = "experimental")]
+use crate::discipline::choke::{choked, choker, chokew, rechoke, sac, xchoke};
 use crate::discipline::droptail;
 #[cfg(feature = "accounting")]
 use crate::discipline::{afd, bare, csfq, echo, fred, red_pd, red_penalty_box, sred};
@@ -16,10 +18,7 @@ use crate::discipline::{cake, cobalt, codel, dualpi2, fq_codel, fq_pie, pi2, pie
 #[cfg(feature = "scheduling")]
 use crate::discipline::{cbq, drr, fair_queueing, sfq, sfq_red};
 #[cfg(feature = "choke")]
-use crate::discipline::{
-    choke,
-    choke::{choked, choker, chokew, mloc, rechoke, sac, xchoke},
-};
+use crate::discipline::{choke, choke::mloc};
 use crate::params::disciplines;
 use crate::params::{Info, ParameterError, Resolver, kinds};
 use crate::{BoxQdisc, Packet, Seed};
@@ -45,22 +44,22 @@ kinds! {
         #[cfg(feature = "choke")]
         MlocChoke(mloc::MlocChoke),
         /// CHOKe with a table of hits.
-        #[cfg(feature = "choke")]
+        #[cfg(feature = "experimental")]
         Xchoke(xchoke::Xchoke),
         /// CHOKeW.
-        #[cfg(feature = "choke")]
+        #[cfg(feature = "experimental")]
         Chokew(chokew::Chokew),
         /// CHOKeR.
-        #[cfg(feature = "choke")]
+        #[cfg(feature = "experimental")]
         Choker(choker::Choker),
         /// RECHOKe.
-        #[cfg(feature = "choke")]
+        #[cfg(feature = "experimental")]
         Rechoke(rechoke::Rechoke),
         /// SAC.
-        #[cfg(feature = "choke")]
+        #[cfg(feature = "experimental")]
         Sac(sac::Sac),
         /// CHOKeD.
-        #[cfg(feature = "choke")]
+        #[cfg(feature = "experimental")]
         Choked(choked::Choked),
         /// BLUE.
         #[cfg(feature = "blue")]
@@ -164,25 +163,25 @@ kinds! {
         #[cfg(feature = "choke")]
         MlocChoke: disciplines::choke::MLOC, disciplines::choke::mloc => MlocChoke,
         /// CHOKe with a table of hits.
-        #[cfg(feature = "choke")]
-        Xchoke: disciplines::choke::XCHOKE, disciplines::choke::xchoke => Xchoke,
+        #[cfg(feature = "experimental")]
+        Xchoke: disciplines::choke_later::XCHOKE, disciplines::choke_later::xchoke => Xchoke,
         /// CHOKe that goes on drawing while it matches.
         #[cfg(feature = "choke")]
         Gchoke: disciplines::choke::GCHOKE, disciplines::choke::gchoke => Choke,
         /// CHOKe without RED, whose draws follow the queue and a packet's class.
-        #[cfg(feature = "choke")]
+        #[cfg(feature = "experimental")]
         Chokew: disciplines::choke_later::CHOKEW, disciplines::choke_later::chokew => Chokew,
         /// CHOKeW whose draws become more the faster the longer the queue.
-        #[cfg(feature = "choke")]
+        #[cfg(feature = "experimental")]
         Choker: disciplines::choke_later::CHOKER, disciplines::choke_later::choker => Choker,
         /// RED that drops more of flows found in the queue and signalled often.
-        #[cfg(feature = "choke")]
+        #[cfg(feature = "experimental")]
         Rechoke: disciplines::choke_later::RECHOKE, disciplines::choke_later::rechoke => Rechoke,
         /// CHOKe for transports that do not slow down.
-        #[cfg(feature = "choke")]
+        #[cfg(feature = "experimental")]
         Sac: disciplines::choke_later::SAC, disciplines::choke_later::sac => Sac,
         /// CHOKe that draws from the half that came last first.
-        #[cfg(feature = "choke")]
+        #[cfg(feature = "experimental")]
         Choked: disciplines::choke_later::CHOKED, disciplines::choke_later::choked => Choked,
         /// BLUE.
         #[cfg(feature = "blue")]

@@ -33,14 +33,20 @@ use crate::{Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Se
 #[cfg(feature = "delay")]
 pub mod auto;
 mod candidates;
+#[cfg(feature = "experimental")]
 pub mod choked;
+#[cfg(feature = "experimental")]
 pub mod choker;
+#[cfg(feature = "experimental")]
 pub mod chokew;
 mod drop_bits;
 pub mod mloc;
 mod path;
+#[cfg(feature = "experimental")]
 pub mod rechoke;
+#[cfg(feature = "experimental")]
 pub mod sac;
+#[cfg(feature = "experimental")]
 pub mod xchoke;
 
 use candidates::Drawn;

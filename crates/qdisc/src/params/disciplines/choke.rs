@@ -3,13 +3,9 @@
 use alloc::format;
 use alloc::string::ToString;
 
-use crate::Rate;
 use crate::discipline::choke::mloc::MAX_MEMORY;
-use crate::discipline::choke::{
-    Candidates, Config, Draw, MAX_CANDIDATES, MAX_INTERMEDIATE, MAX_REGIONS, Rule, mloc, xchoke,
-};
+use crate::discipline::choke::{Candidates, Config, Draw, MAX_CANDIDATES, MAX_INTERMEDIATE, MAX_REGIONS, Rule, mloc};
 use crate::discipline::red;
-use crate::flow::hits::{MAX_HITS, MAX_TABLE};
 use crate::params::shared::{LIMIT, red_and};
 use crate::params::{Domain, FlowState, Info, Numbers, Origin, Parameter, ParameterError, Resolver, parameter};
 
@@ -66,18 +62,6 @@ pub(crate) const MLOC: Info = Info {
     ..CHOKE
 };
 
-/// CHOKe with a table of hits.
-pub(crate) const XCHOKE: Info = Info {
-    name: "xchoke",
-    summary: "CHOKe that punishes flows harder the more often they matched",
-    source: "Chhabra, Chuig, Goel, John, Kumar, Saran, Shorey: xCHOKe, ICNP 2002",
-    year: Some(2002),
-    needs: "the average, a random look into the queue and a table of `table_size` flows",
-    flow_state: FlowState::Fixed,
-    parameters: red_and!(COMPARE_ABOVE_MAX, SAMPLING, TABLE_SIZE, HIT_CAP, AGE),
-    ..CHOKE
-};
-
 /// CHOKe that goes on drawing while it matches.
 pub(crate) const GCHOKE: Info = Info {
     name: "gchoke",
@@ -96,13 +80,13 @@ const CANDIDATES: Parameter = parameter(
     "queued packets that an arrival is compared with; those of its flow are dropped with it",
 )
 .elsewhere(&["m", "drops"]);
-const COMPARE_ABOVE_MAX: Parameter = parameter(
+pub(super) const COMPARE_ABOVE_MAX: Parameter = parameter(
     "compare_above_max",
     Domain::Switch,
     "true, the paper and Linux; false is the technical report",
     "arrivals are compared while the average is at or above `max` too",
 );
-const SAMPLING: Parameter = parameter(
+pub(super) const SAMPLING: Parameter = parameter(
     "sampling",
     Domain::Choice(&["exact", "replacement", "linux"]),
     "exact",
@@ -148,26 +132,6 @@ const MEMORY: Parameter = parameter(
     "flows remembered: an arrival of one of the last flows admitted is dropped",
 )
 .elsewhere(&["k", "Mloc"]);
-pub(super) const TABLE_SIZE: Parameter = parameter(
-    "table_size",
-    Domain::Count { min: 1, max: MAX_TABLE, infinite: false },
-    "64; the paper has no bound",
-    "flows in the table of hits; the longest unused makes room",
-);
-pub(super) const HIT_CAP: Parameter = parameter(
-    "hit_cap",
-    Domain::Count { min: 1, max: MAX_HITS, infinite: false },
-    "30",
-    "hits that count: a flow with n hits is dropped with probability p_b 2^n",
-)
-.elsewhere(&["n_cap"]);
-const AGE: Parameter = parameter(
-    "age",
-    Domain::Duration,
-    "the time of 1250 mean packets at the link's rate, 10s at 1mbit; the paper forgets nothing",
-    "hits of a flow are halved this often",
-)
-.elsewhere(&["T_age"]);
 const MAXCOMP: Parameter = parameter(
     "maxcomp",
     Domain::Count { min: 1, max: 16_777_216, infinite: true },
@@ -211,22 +175,6 @@ pub(crate) fn mloc(r: &mut Resolver<'_>) -> Result<mloc::Config, ParameterError>
     Ok(mloc::Config { limit, memory })
 }
 
-/// Resolves xchoke's parameters.
-pub(crate) fn xchoke(r: &mut Resolver<'_>) -> Result<xchoke::Config, ParameterError> {
-    let limit = r.limit()?;
-    let red = r.red(limit)?;
-    let compare_above_max = compare_above_max(r)?;
-    let draw = sampling(r)?;
-    let table_size = r.take("table_size", Origin::Default("enough for the flows that matter"), 64)?;
-    let hit_cap = r.take("hit_cap", Origin::Default("2^30 is certain at any probability that matters"), 30)?;
-    let age = r.given("age")?;
-    let config = xchoke::Config { limit, red, draw, compare_above_max, table_size, hit_cap, age };
-    if let Some(used) = config.age_at(Some(r.rate()).filter(|rate| *rate != Rate::default())) {
-        r.take("age", Origin::Derived("1250 mean packets: flows caught by chance leave the table"), used)?;
-    }
-    Ok(config)
-}
-
 /// Resolves what all kinds over RED have in common; they differ in the number of candidates, and in where these come from.
 fn over_red(
     r: &mut Resolver<'_>,
@@ -246,11 +194,11 @@ fn over_red(
     Ok(config)
 }
 
-fn compare_above_max(r: &mut Resolver<'_>) -> Result<bool, ParameterError> {
+pub(super) fn compare_above_max(r: &mut Resolver<'_>) -> Result<bool, ParameterError> {
     r.take("compare_above_max", Origin::Default("the paper and Linux"), true)
 }
 
-fn sampling(r: &mut Resolver<'_>) -> Result<Draw, ParameterError> {
+pub(super) fn sampling(r: &mut Resolver<'_>) -> Result<Draw, ParameterError> {
     Ok(match r.take("sampling", Origin::Default("uniform over live packets"), "exact")? {
         "replacement" => Draw::WithReplacement,
         "linux" => Draw::Linux,

@@ -1,15 +1,27 @@
-//! The parameters of CHOKe's later relatives: CHOKeW, CHOKeR, CHOKeD, SAC and RECHOKe.
+//! The parameters of CHOKe's experimental relatives: xCHOKe, CHOKeW, CHOKeR, CHOKeD, SAC and RECHOKe.
 
 use alloc::format;
 
-use super::choke::{CHOKE, HIT_CAP, TABLE_SIZE};
+use super::choke::{CHOKE, COMPARE_ABOVE_MAX, SAMPLING, compare_above_max, sampling};
 use crate::discipline::choke::chokew::{MAX_FACTOR, same_unit};
-use crate::discipline::choke::{MAX_CANDIDATES, choked, choker, chokew, rechoke, sac};
+use crate::discipline::choke::{MAX_CANDIDATES, choked, choker, chokew, rechoke, sac, xchoke};
 use crate::discipline::red;
-use crate::flow::hits::MAX_HITS;
+use crate::flow::hits::{MAX_HITS, MAX_TABLE};
 use crate::params::shared::{LIMIT, red_and};
 use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, Resolver, parameter};
-use crate::{Duration, Size};
+use crate::{Duration, Rate, Size};
+
+/// CHOKe with a table of hits.
+pub(crate) const XCHOKE: Info = Info {
+    name: "xchoke",
+    summary: "CHOKe that punishes flows harder the more often they matched",
+    source: "Chhabra, Chuig, Goel, John, Kumar, Saran, Shorey: xCHOKe, ICNP 2002",
+    year: Some(2002),
+    needs: "the average, a random look into the queue and a table of `table_size` flows",
+    flow_state: FlowState::Fixed,
+    experimental: true,
+    parameters: red_and!(COMPARE_ABOVE_MAX, SAMPLING, TABLE_SIZE, HIT_CAP, AGE),
+};
 
 /// CHOKeW.
 pub(crate) const CHOKEW: Info = Info {
@@ -72,6 +84,26 @@ pub(crate) const RECHOKE: Info = Info {
     parameters: red_and!(TABLE_SIZE, HIT_CAP, HITS, DROPS, WINDOW),
 };
 
+const TABLE_SIZE: Parameter = parameter(
+    "table_size",
+    Domain::Count { min: 1, max: MAX_TABLE, infinite: false },
+    "64; the paper has no bound",
+    "flows in the table of hits; the longest unused makes room",
+);
+const HIT_CAP: Parameter = parameter(
+    "hit_cap",
+    Domain::Count { min: 1, max: MAX_HITS, infinite: false },
+    "30",
+    "hits that count: a flow with n hits is dropped with probability p_b 2^n",
+)
+.elsewhere(&["n_cap"]);
+const AGE: Parameter = parameter(
+    "age",
+    Domain::Duration,
+    "the time of 1250 mean packets at the link's rate, 10s at 1mbit; the paper forgets nothing",
+    "hits of a flow are halved this often",
+)
+.elsewhere(&["T_age"]);
 const QUEUE: Parameter = Parameter { default: "500p, CHOKeW", ..LIMIT };
 const THRESHOLD: Parameter = parameter(
     "threshold",
@@ -149,6 +181,22 @@ const DROPS: Parameter = parameter(
     "RED's drops and marks that make a suspect flow malicious",
 );
 const WINDOW: Parameter = parameter("window", Domain::Duration, "5s", "a flow's hits and drops are halved this often");
+
+/// Resolves xchoke's parameters.
+pub(crate) fn xchoke(r: &mut Resolver<'_>) -> Result<xchoke::Config, ParameterError> {
+    let limit = r.limit()?;
+    let red = r.red(limit)?;
+    let compare_above_max = compare_above_max(r)?;
+    let draw = sampling(r)?;
+    let table_size = r.take("table_size", Origin::Default("enough for the flows that matter"), 64)?;
+    let hit_cap = r.take("hit_cap", Origin::Default("2^30 is certain at any probability that matters"), 30)?;
+    let age = r.given("age")?;
+    let config = xchoke::Config { limit, red, draw, compare_above_max, table_size, hit_cap, age };
+    if let Some(used) = config.age_at(Some(r.rate()).filter(|rate| *rate != Rate::default())) {
+        r.take("age", Origin::Derived("1250 mean packets: flows caught by chance leave the table"), used)?;
+    }
+    Ok(config)
+}
 
 /// Resolves chokew's parameters.
 pub(crate) fn chokew(r: &mut Resolver<'_>) -> Result<chokew::Config, ParameterError> {

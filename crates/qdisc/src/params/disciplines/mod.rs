@@ -17,7 +17,7 @@ pub(super) mod cbq;
 pub(super) mod choke;
 #[cfg(all(feature = "choke", feature = "delay"))]
 pub(super) mod choke_auto;
-#[cfg(feature = "choke")]
+#[cfg(feature = "experimental")]
 pub(super) mod choke_later;
 #[cfg(feature = "delay")]
 pub(super) mod cobalt;
