@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from skip import because, pytest_configure, pytest_runtest_makereport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+__all__ = ["pytest_configure", "pytest_runtest_makereport"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "target/release"
@@ -30,17 +33,30 @@ def run(*command: str | Path, **settings: str) -> str:
     return done.stdout
 
 
+# What stands for a program whose name is not the requirement's.
+REQUIREMENTS = {
+    "apt": "dpkg",
+    "dpkg-deb": "dpkg",
+    "dpkg-shlibdeps": "dpkg",
+    "iptables-save": "iptables",
+    "nsenter": "netns",
+    "readelf": "binutils",
+    "strip": "binutils",
+    "unshare": "netns",
+}
+
+
 def need(*programs: str) -> None:
     """Skips the test where a program is missing."""
     for program in programs:
         if shutil.which(program) is None:
-            pytest.skip(f"there is no {program}")
+            because(REQUIREMENTS.get(program, program), f"there is no {program}")
 
 
 def need_root() -> None:
     """Skips the test for ordinary users."""
     if os.geteuid() != 0:
-        pytest.skip("this needs root")
+        because("root", "this needs root")
 
 
 @pytest.fixture(scope="session")
@@ -88,11 +104,11 @@ def network(*setup: str) -> Iterator[list[str]]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
         try:
             if not holder.stdout or holder.stdout.readline() != "ready\n":
-                pytest.skip("this machine permits no namespaces of our own, or no overlay file system in them")
+                because("overlay" if setup else "netns", "this machine permits no such namespaces of our own")
             inside = ["nsenter", f"--target={holder.pid}", *kinds]
             run(*inside, "ip", "link", "set", "lo", "up")
             if not Path(f"/proc/{holder.pid}/net/netfilter/nfnetlink_queue").exists():
-                pytest.skip("this kernel has no NFQUEUE")
+                because("nfqueue", "this kernel has no NFQUEUE")
             yield inside
         finally:
             holder.kill()

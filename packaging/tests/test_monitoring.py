@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from conftest import PROGRAMS, ROOT, run
+from skip import because
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +115,7 @@ def promtool(*arguments: str | Path) -> str:
     """Runs promtool, or skips the test."""
     program = shutil.which("promtool") or ROOT / "target/tools/prometheus/usr/bin/promtool"
     if not Path(program).is_file():
-        pytest.skip("there is no promtool")
+        because("promtool", "there is no promtool")
     return run(program, *arguments)
 
 

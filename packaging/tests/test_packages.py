@@ -10,8 +10,8 @@ import subprocess
 import tarfile
 from typing import TYPE_CHECKING
 
-import pytest
 from conftest import PROGRAMS, ROOT, need, need_root, run
+from skip import because
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def test_the_deb_names_its_libraries(packages: dict[str, Path], tmp_path: Path) 
         ["dpkg-shlibdeps", "-O", *programs], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
     if found.returncode != 0:
-        pytest.skip(f"dpkg-shlibdeps knows no libraries here: {found.stderr}")
+        because("dpkg", f"dpkg-shlibdeps knows no libraries here: {found.stderr}")
     theirs = found.stdout.strip().removeprefix("shlibs:Depends=").split(", ")
     ours = field(packages["deb"], "Depends").split(", ")
     # Debian 13 gave some libraries' packages a second name, which provides the first.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import fairlane as fl
 import pytest
+import skip
 
 CLI = Path(os.environ.get("FAIRLANE", Path(__file__).parents[2] / "target/dist/fairlane"))
 RECIPE = Path(__file__).parent.parent / "notebooks/tune-with-optuna.py"
@@ -57,7 +58,7 @@ def test_a_discipline_is_advised(tmp_path: Path) -> None:
     assert repr(advice).startswith("<Advice for 2mbit and 20ms: FqCodel(")
 
 
-@pytest.mark.skipif(not CLI.exists(), reason="the program is not built")
+@skip.unless(CLI.exists(), "program", "not built: make build")
 def test_it_is_that_of_the_command_line() -> None:
     """Would catch a setting that is lost on the way."""
     command = [str(CLI), "advise", "--rate", "2mbit", "--rtt", "20ms", "--mix", "2 cubic, udp 2x", "--quick", "--json"]
@@ -96,6 +97,6 @@ def test_ctrl_c_ends_it(duration: str) -> None:
 
 def test_the_recipe_for_optuna() -> None:
     """In short form. Would catch a recipe that no longer runs, and an answer that is worse on held-out seeds."""
-    pytest.importorskip("optuna", reason="Optuna is not installed; the recipe in python/notebooks needs it")
+    skip.module("optuna", "optuna")
     answer, gains = runpy.run_path(str(RECIPE))["main"](8)
     assert answer == fl.Red() or sum(gains) > 0

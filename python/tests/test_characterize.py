@@ -12,6 +12,7 @@ from pathlib import Path
 import fairlane as fl
 import polars as pl
 import pytest
+import skip
 
 CLI = Path(os.environ.get("FAIRLANE", Path(__file__).parents[2] / "target/dist/fairlane"))
 ONLY = ["friendly", "rtt", "operator"]
@@ -22,7 +23,7 @@ def report() -> fl.Characterization:
     return fl.characterize([fl.Codel(target="10ms"), "choke"], only=ONLY, quick=True, runs=2, buffer="0.5bdp")
 
 
-@pytest.mark.skipif(not CLI.exists(), reason="the program is not built")
+@skip.unless(CLI.exists(), "program", "not built: make build")
 def test_it_is_that_of_the_command_line(report: fl.Characterization) -> None:
     """Would catch a setting or a number that is lost or changed on the way."""
     command = [str(CLI), "characterize", "codel,choke", "target=10ms", "--only", ",".join(ONLY), "--quick"]

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import fairlane as fl
 import pytest
+import skip
 from choke import Choke
 
 ROOT = Path(__file__).parents[2]
 CLI = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
 SCENARIO = ROOT / "scenarios/choke-fig3.toml"
 
-needs_cli = pytest.mark.skipif(not CLI.exists(), reason="not built: make build")
+needs_cli = skip.unless(CLI.exists(), "program", "not built: make build")
 NAMES = ["x.pcap", "x.flent.gz", "x.log", "x.trace"]
 
 
@@ -102,7 +103,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert names(tmp_path) == ["folder"]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@skip.unless(Path("/dev/full").exists(), "full", "there is no /dev/full")
 @pytest.mark.parametrize("queue", [None, Choke], ids=["library", "own"])
 def test_a_full_disk_ends_the_run(queue: fl.OwnDiscipline | None, tmp_path: Path) -> None:
     """Would catch an error that is lost, and a file that looks whole."""
@@ -113,7 +114,7 @@ def test_a_full_disk_ends_the_run(queue: fl.OwnDiscipline | None, tmp_path: Path
     assert names(tmp_path) == ["x.flent.partial.gz"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has links for few users")
+@skip.unless(sys.platform != "win32", "unix", "Windows has links for few users")
 def test_no_input_is_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = SCENARIO.read_text().replace('rate  = "1mbit"', 'rate  = { trace = "rates.csv" }', 1)
     assert "rates.csv" in text

@@ -15,6 +15,7 @@ from typing import Any
 
 import fairlane as fl
 import pytest
+import skip
 
 ROOT = Path(__file__).parents[2]
 CLI = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
@@ -35,11 +36,11 @@ def kernel() -> Path:
     """The folder of the kernel that the tests of the command line have fetched."""
     folder = ROOT / "target/tmp/guest"
     if not CLI.exists():
-        pytest.skip("there is no program: make build makes target/dist/fairlane")
+        skip.because("program", "make build makes target/dist/fairlane")
     if shutil.which("qemu-system-x86_64") is None:
-        pytest.skip("there is no QEMU: install qemu-system-x86")
+        skip.because("qemu", "there is no QEMU: install qemu-system-x86")
     if not folder.exists():
-        pytest.skip("there is no kernel for guests: cargo test -p fairlane --features full --test guest fetches one")
+        skip.because("guest-kernel", "cargo test -p fairlane --features full --test guest fetches a kernel for guests")
     return folder
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import fairlane as fl
 import pytest
+import skip
 
 ROOT = Path(__file__).parents[2]
 CLI = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
@@ -78,7 +79,7 @@ def test_a_single_run_decides_nothing() -> None:
 def capture() -> Path:
     found = sorted((ROOT / "crates").glob("*/tests/**/*.pcap*"))
     if not found:
-        pytest.skip("no capture is kept in the repository")
+        skip.because("captures", "no capture is kept in the repository")
     return found[0]
 
 

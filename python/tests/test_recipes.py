@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import fairlane as fl
-import pytest
+import skip
 from sweeping import VARIED, dumbbell
 
 PAGE = Path(__file__).parents[2] / "docs" / "python-cluster.md"
@@ -20,7 +20,7 @@ def block(word: str) -> str:
     return next(code for code in blocks if word in code)
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="submitit asks for Python 3.11")
+@skip.unless(sys.version_info >= (3, 11), "submitit", "submitit asks for Python 3.11")
 def test_slurm_as_the_page_has_it(tmp_path: Path) -> None:
     import submitit  # noqa: PLC0415 - it may be missing
 

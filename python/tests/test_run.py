@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import skip
 
 ROOT = Path(__file__).parents[2]
 CLI = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
@@ -28,7 +29,7 @@ def without_cost(tree: dict[str, object]) -> dict[str, object]:
     return {key: value for key, value in tree.items() if key != "cost"}
 
 
-needs_cli = pytest.mark.skipif(not CLI.exists(), reason="not built: make build")
+needs_cli = skip.unless(CLI.exists(), "program", "not built: make build")
 
 
 def printed(*arguments: object) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import fairlane as fl
 import pytest
+import skip
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted((ROOT / "scenarios").glob("*.toml"))
@@ -122,7 +123,7 @@ def test_errors_of_files_have_their_parts_and_survive_a_pickle() -> None:
         fl.Scenario.from_dict({})
 
 
-@pytest.mark.skipif(not CLI.exists(), reason="the command line is not built: make build")
+@skip.unless(CLI.exists(), "program", "not built: make build")
 def test_the_command_line_says_the_same(tmp_path: Path) -> None:
     wrong = {
         "unit.toml": 'duration = "4"\n',

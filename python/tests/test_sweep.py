@@ -16,6 +16,7 @@ import fairlane as fl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import skip
 from fairlane import _parquet, _sweep
 from sweeping import POINTS, VARIED, Through, die_at, die_once, dumbbell
 
@@ -352,7 +353,7 @@ except OSError as error:
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the limit is Unix's")
+@skip.unless(sys.platform != "win32", "unix", "the limit is Unix's")
 def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     """A limit on the file's size has the effect of a full disk."""
     out = tmp_path / "sweep.parquet"

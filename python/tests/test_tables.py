@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import fairlane as fl
 import pytest
+import skip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,7 @@ def without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pandas_has_the_values(
     hide: Callable[[pytest.MonkeyPatch], None] | None, swept: fl.Outcomes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = skip.module("pandas")
     if hide is not None:
         hide(monkeypatch)
     for table in tables(swept):
@@ -52,7 +53,7 @@ def test_pandas_has_the_values(
 
 
 def test_polars_has_the_values(swept: fl.Outcomes) -> None:
-    polars = pytest.importorskip("polars")
+    polars = skip.module("polars")
     types = {"text": polars.String, "u32": polars.UInt32, "u64": polars.UInt64, "f64": polars.Float64}
     for table in tables(swept):
         frame = table.to_polars()
@@ -62,13 +63,13 @@ def test_polars_has_the_values(swept: fl.Outcomes) -> None:
 
 
 def test_pyarrow_has_the_values(swept: fl.Outcomes) -> None:
-    pytest.importorskip("pyarrow")
+    skip.module("pyarrow")
     for table in tables(swept):
         assert table.to_pyarrow().to_pydict() == table.to_dict()
 
 
 def test_numpy_is_taken(swept: fl.Outcomes) -> None:
-    numpy = pytest.importorskip("numpy")
+    numpy = skip.module("numpy")
     again: Any = fl.Scenario.from_toml(swept._scenario)
     varied = {"flows.cbr.rate": numpy.array([5e5, 2e6]), "seed": numpy.arange(1, 3)}
     assert again.sweep(varied) == swept
@@ -76,7 +77,7 @@ def test_numpy_is_taken(swept: fl.Outcomes) -> None:
 
 
 def test_xarray_has_the_values(swept: fl.Outcomes) -> None:
-    pytest.importorskip("xarray")
+    skip.module("xarray")
     array = swept.to_xarray()
     for outcome in swept:
         at = {

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import sync_playwright
+from skip import because, pytest_configure, pytest_runtest_makereport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, Page
+
+__all__ = ["pytest_configure", "pytest_runtest_makereport"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAYGROUND = ROOT / "target/web"
@@ -161,8 +164,7 @@ def browser() -> Iterator[Browser]:
     """Start the browser; without one the tests are skipped, or fail where they are required."""
     executable = find_browser()
     if executable is None:
-        why = "there is no Chromium: scripts/setup installs one, or set CHROMIUM to yours"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(why)
+        because("chromium", "there is no Chromium: scripts/setup installs one, or set CHROMIUM to yours")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=OPTIONS)
         yield browser
@@ -204,7 +206,7 @@ class Quiet(SimpleHTTPRequestHandler):
 def base() -> Iterator[str]:
     """Serve the folder of `make web`; without it the tests are skipped."""
     if not (PLAYGROUND / "fairlane.wasm").is_file():
-        pytest.skip("there is no playground: make web builds it")
+        because("playground", "there is no playground: make web builds it")
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(PLAYGROUND)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

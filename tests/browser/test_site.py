@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from skip import because
 
 from conftest import ROOT, Pages, Quiet
 
@@ -35,7 +36,7 @@ class Site(Pages):
 def address() -> Iterator[str]:
     """Serve the folder of `make docs`."""
     if not (SITE / "index.html").is_file():
-        pytest.skip("there is no site: make docs builds it")
+        because("site", "there is no site: make docs builds it")
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(SITE)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -81,7 +82,7 @@ def test_search_finds_what_a_page_says(site: Site) -> None:
 def test_the_playground_is_beside_the_pages(site: Site) -> None:
     """The first page leads to a playground that runs."""
     if not (SITE / "playground").is_dir():
-        pytest.skip("the site was built without a playground")
+        because("playground", "the site was built without a playground")
     seen = site.open_address(site.base)
     seen.page.click("text=Open the playground")
     seen.page.wait_for_function("() => window.playground !== undefined && window.playground.now > 0")

@@ -51,7 +51,7 @@ fn large_allocations_have_huge_pages() {
     if Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
         assert!(is_advised(middle(&zeroed)) && is_advised(middle(&growing)));
     } else {
-        println!("skipped: this kernel has no transparent huge pages");
+        skip::because("hugepages", "this kernel has no transparent huge pages");
     }
     assert!(zeroed.iter().all(|item| *item == 0));
     assert!(growing.iter().enumerate().all(|(place, item)| *item == if place < 1 << 20 { 1 } else { 3 }));

@@ -41,7 +41,7 @@ fn compile(folder: &Path) -> Result<Option<PathBuf>, Box<dyn Error>> {
     let compiled =
         Command::new("cc").args(arguments).arg("-fno-sanitize-recover").arg(source).arg("-o").arg(&program).output();
     let Ok(compiled) = compiled else {
-        println!("skipped: there is no C compiler (cc)");
+        skip::because("cc", "there is no C compiler (cc)");
         return Ok(None);
     };
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));

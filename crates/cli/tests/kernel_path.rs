@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 #[cfg(not(target_os = "linux"))]
 fn main() -> ExitCode {
-    println!("skipped: queue disciplines in BPF exist on Linux only");
+    skip::because("linux", "queue disciplines in BPF exist on Linux only");
     ExitCode::SUCCESS
 }
 
@@ -52,7 +52,10 @@ mod outside {
     pub(super) fn run() -> Result<String, Box<dyn Error>> {
         let kernel = match Kernel::below_or_fetched(Path::new(KERNEL)) {
             Ok(kernel) => kernel,
-            Err(error) => return Ok(format!("skipped: there is no kernel for guests: {error}")),
+            Err(error) => {
+                skip::because("guest-kernel", format!("there is no kernel for guests: {error}"));
+                return Ok(String::new());
+            }
         };
         fs::create_dir_all(Path::new(PROGRAM).parent().ok_or("a folder")?)?;
         let built = env!("CARGO_BIN_EXE_fairlane");
@@ -61,7 +64,10 @@ mod outside {
         }
         let guest = Guest::new(&kernel, &PROGRAMS, &["dummy"], LIMITS);
         let mut guest = match guest {
-            Err(error @ GuestError::NoTool(..)) => return Ok(format!("skipped: {error}")),
+            Err(error @ GuestError::NoTool(..)) => {
+                skip::because("qemu", error.to_string());
+                return Ok(String::new());
+            }
             guest => guest?,
         };
         guest.add(Path::new(PROGRAM))?;

@@ -4,7 +4,7 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -24,8 +24,9 @@ fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Parts of the errors of a machine that cannot run the lab.
-const IMPOSSIBLE: [&str; 4] = ["run it as root", "the lab needs", "CAP_NET_ADMIN", "NFQUEUE"];
+/// Parts of the errors of a machine that cannot run the lab, with what it lacks.
+const IMPOSSIBLE: [(&str, &str); 4] =
+    [("run it as root", "root"), ("the lab needs", "iptables"), ("CAP_NET_ADMIN", "root"), ("NFQUEUE", "nfqueue")];
 
 /// Runs `fairlane lab` in a guest and returns its outcomes; `None`, with a message, where guests cannot run.
 fn outcomes(args: &[&str]) -> Option<Vec<Value>> {
@@ -147,7 +148,7 @@ fn what_the_lab_cannot_do_has_its_place_in_the_file() {
     let tahoe = place.write("tahoe.toml", &SMALL.replace("count = 3", "count = 3\ncc = \"tahoe\""));
     let stderr = told(&["lab", &tahoe]);
     assert!(
-        stderr.contains("tahoe.toml:14:6: flows.ftp.cc") || IMPOSSIBLE.iter().any(|why| stderr.contains(why)),
+        stderr.contains("tahoe.toml:14:6: flows.ftp.cc") || IMPOSSIBLE.iter().any(|(why, _)| stderr.contains(why)),
         "{stderr}"
     );
 }
@@ -157,12 +158,15 @@ fn what_the_lab_cannot_do_has_its_place_in_the_file() {
 fn started() -> Option<(Child, BTreeSet<PathBuf>, Place)> {
     let place = Place::new();
     let file = place.write("long.toml", &SMALL.replace("\"4s\"", "\"600s\"\nwarmup = \"300s\""));
+    let log = File::create(place.name("log")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
-    let mut child =
-        command.args(["lab", &file, "--json"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command.args(["lab", &file, "--json"]).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
     for _ in 0..6000 {
         if child.try_wait().unwrap().is_some() {
-            eprintln!("skipped: there is no lab here");
+            let said = fs::read_to_string(place.name("log")).unwrap();
+            let missing = IMPOSSIBLE.iter().find(|(why, _)| said.contains(why));
+            let (_, requirement) = missing.unwrap_or_else(|| panic!("the lab has ended: {said}"));
+            skip::because(requirement, said);
             return None;
         }
         let mut own = namespaces(Path::new(&format!("/proc/{}", child.id())));

@@ -138,7 +138,7 @@ fn wireshark_understands_a_capture() {
     };
     let Some(round_trips) = fields("tcp.stream == 0 && tcp.len == 0 && tcp.analysis.ack_rtt", "tcp.analysis.ack_rtt")
     else {
-        eprintln!("skipped: there is no tshark");
+        skip::because("tshark", "there is no tshark");
         return;
     };
     // From the queue to the receiver and back it takes 8 ms for the packet and the links' delays, and the receiver waits 40 ms at the

@@ -342,10 +342,11 @@ mod tests {
     #[test]
     fn other_interfaces_take_the_place_of_the_old_ones() {
         let tried = thread::spawn(|| {
-            unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
-            let firewall = Firewall::find().map_err(|error| error.to_string())?;
+            let alone = unshare(CloneFlags::CLONE_NEWNET);
+            alone.map_err(|error| ("netns", format!("no network namespace of our own: {error}")))?;
+            let firewall = Firewall::find().map_err(|error| ("iptables", error.to_string()))?;
             let other = rules().with_interfaces(&["wan.3".to_owned()]).unwrap();
-            firewall.install(&rules()).map_err(|error| error.to_string())?;
+            firewall.install(&rules()).map_err(|error| ("iptables", error.to_string()))?;
             for now in [&other, &other, &rules(), &other] {
                 firewall.install(now).unwrap();
                 assert!(firewall.is_installed(now).unwrap());
@@ -353,10 +354,10 @@ mod tests {
             assert!(!firewall.is_installed(&rules()).unwrap());
             firewall.remove(7).unwrap();
             assert!(!firewall.is_installed(&other).unwrap());
-            Ok::<(), String>(())
+            Ok(())
         });
-        if let Err(reason) = tried.join().unwrap() {
-            eprintln!("skipped: {reason}");
+        if let Err((requirement, reason)) = tried.join().unwrap() {
+            skip::because(requirement, reason);
         }
     }
 
@@ -365,10 +366,11 @@ mod tests {
     #[test]
     fn several_may_clean_up_at_once() {
         let tried = thread::spawn(|| {
-            unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
-            let firewall = Firewall::find().map_err(|error| error.to_string())?;
+            let alone = unshare(CloneFlags::CLONE_NEWNET);
+            alone.map_err(|error| ("netns", format!("no network namespace of our own: {error}")))?;
+            let firewall = Firewall::find().map_err(|error| ("iptables", error.to_string()))?;
             for _ in 0..2 {
-                firewall.install(&rules()).map_err(|error| error.to_string())?;
+                firewall.install(&rules()).map_err(|error| ("iptables", error.to_string()))?;
                 let removed = thread::scope(|scope| {
                     let threads: Vec<_> = (0..5).map(|_| scope.spawn(|| remove_rules(7))).collect();
                     threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
@@ -376,10 +378,10 @@ mod tests {
                 assert!(removed.iter().all(Result::is_ok), "{removed:?}");
                 assert!(!firewall.is_installed(&rules()).unwrap());
             }
-            Ok::<(), String>(())
+            Ok(())
         });
-        if let Err(reason) = tried.join().unwrap() {
-            eprintln!("skipped: {reason}");
+        if let Err((requirement, reason)) = tried.join().unwrap() {
+            skip::because(requirement, reason);
         }
     }
 

@@ -150,8 +150,7 @@ fn an_interface_that_is_slow_loses_nothing_uncounted() {
         for limit in ["3000b", "100mb"] {
             let tbf = format!("qdisc replace dev {OUTSIDE} root tbf rate 4mbit burst 3000b limit {limit}");
             if !Command::new("tc").args(tbf.split_whitespace()).status().is_ok_and(|status| status.success()) {
-                eprintln!("skipped: there is no tc, or this kernel has no tbf");
-                return;
+                return skip::because("tbf", "there is no tc, or this kernel has no tbf");
             }
             let bridge = start(Router::new(&config(&droptail("100p"), FAST)).unwrap());
             let before = lab.receiver.run(|| interface("d0")[0]);

@@ -156,8 +156,7 @@ fn rules_come_and_go_and_nothing_else_changes() {
 fn a_table_of_nftables_comes_and_goes() {
     lab(false, |_| {
         if Command::new("nft").arg("-v").output().is_err() {
-            eprintln!("skipped: there is no nft");
-            return;
+            return skip::because("nft", "there is no nft");
         }
         let rules = Rules::new(3, &[OUT.to_owned()], common::CE_BIT).unwrap();
         let script = Firewall::Nft.script(&rules);

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 
 #[cfg(not(target_os = "linux"))]
 fn main() -> ExitCode {
-    println!("skipped: queue disciplines in BPF exist on Linux only");
+    skip::because("linux", "queue disciplines in BPF exist on Linux only");
     ExitCode::SUCCESS
 }
 

@@ -37,14 +37,14 @@ pub(super) fn main() -> ExitCode {
     let lines = wanted.map(|check| format!("{} {}\n", check.name, if long { check.long } else { check.short }));
     let jobs: Vec<String> = if long { lines.collect() } else { vec![lines.collect()] };
     if cfg!(not(has_programs)) {
-        println!("skipped: this build has no BPF programs, since there was no clang 16 or newer");
+        skip::because("clang", "this build has no BPF programs, since there was no clang 16 or newer");
         return ExitCode::SUCCESS;
     }
     match run(&jobs, if long { LONG_CPU_S } else { SHORT_CPU_S }) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error @ GuestError::NoTool(..)) => {
-            println!("skipped: {error}");
+            skip::because("qemu", error.to_string());
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -59,7 +59,7 @@ fn run(jobs: &[String], cpu_s: u64) -> Result<bool, GuestError> {
     let kernel = match Kernel::below_or_fetched(Path::new(FOLDER)) {
         Ok(kernel) => kernel,
         Err(error) => {
-            println!("skipped: there is no kernel for guests: {error}");
+            skip::because("guest-kernel", format!("there is no kernel for guests: {error}"));
             return Ok(true);
         }
     };

@@ -96,7 +96,7 @@ pub(crate) fn run(wanted: &[(Firewalls, &[&str])]) {
     let Some(kernel) = fetched() else { return };
     let mut guest = match Guest::new(&kernel, &PROGRAMS, &MODULES, LIMITS) {
         Ok(guest) => guest,
-        Err(error @ GuestError::NoTool(..)) => return eprintln!("skipped: {error}"),
+        Err(error @ GuestError::NoTool(..)) => return skip::because("qemu", error.to_string()),
         Err(error) => panic!("{error}"),
     };
     guest.add_program(Path::new(FAIRLANE)).unwrap();

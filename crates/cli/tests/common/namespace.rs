@@ -1,7 +1,6 @@
 //! A network namespace for a test, where the system permits one.
 
 use std::process::Command;
-use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 
@@ -9,18 +8,16 @@ use nix::sched::{CloneFlags, unshare};
 pub(crate) fn in_namespace(test: impl FnOnce() + Send + 'static) {
     let there = |program: &str| Command::new(program).arg("-V").output().is_ok();
     if let Some(missing) = ["ip", "iptables-restore"].into_iter().find(|program| !there(program)) {
-        eprintln!("skipped: there is no {missing}");
-        return;
+        let requirement = if missing == "ip" { "ip" } else { "iptables" };
+        return skip::because(requirement, format!("there is no {missing}"));
     }
-    let outcome = thread::spawn(|| {
+    let outcome = skip::spawn(|| {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            eprintln!("skipped: no network namespace of our own: {error}");
-            return;
+            return skip::because("netns", format!("no network namespace of our own: {error}"));
         }
         tool("ip", "link set lo up");
         if !std::fs::exists("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap() {
-            eprintln!("skipped: this kernel has no NFQUEUE");
-            return;
+            return skip::because("nfqueue", "this kernel has no NFQUEUE");
         }
         test();
     });

@@ -19,9 +19,8 @@ const NOBODY: u32 = 65_534;
 fn a_program_with_capabilities_needs_no_root() {
     in_namespace(|| {
         let there = |program: &str| Command::new(program).arg("--help").output().is_ok();
-        if !(there("setcap") && there("setpriv")) {
-            eprintln!("skipped: there is no setcap or no setpriv");
-            return;
+        if let Some(missing) = ["setcap", "setpriv"].into_iter().find(|program| !there(program)) {
+            return skip::because(missing, format!("there is no {missing}"));
         }
         let place = Place::new();
         let (program, runtime) = (place.name("fairlane"), place.name("runtime"));
@@ -31,8 +30,8 @@ fn a_program_with_capabilities_needs_no_root() {
         chown(&runtime, Some(NOBODY), Some(NOBODY)).unwrap();
         let given = Command::new("setcap").args(["cap_net_admin,cap_net_raw+ep", &program]).output().unwrap();
         if !given.status.success() {
-            eprintln!("skipped: this file system has no capabilities: {}", String::from_utf8_lossy(&given.stderr));
-            return;
+            let why = String::from_utf8_lossy(&given.stderr);
+            return skip::because("setcap", format!("this file system has no capabilities: {why}"));
         }
         let before = nothing();
         let mut nobody = Command::new("setpriv");
@@ -56,8 +55,7 @@ fn a_program_with_capabilities_needs_no_root() {
 fn without_memory_the_rules_are_removed() {
     in_namespace(|| {
         if Command::new("prlimit").arg("--version").output().is_err() {
-            eprintln!("skipped: there is no prlimit");
-            return;
+            return skip::because("prlimit", "there is no prlimit");
         }
         let before = nothing();
         let mut router = Running::start(&with(&["droptail", "limit=100p"]));

@@ -98,10 +98,14 @@ mod tests {
     #[test]
     fn a_change_is_noticed_once() {
         let tried = thread::spawn(|| {
-            unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
+            let alone = unshare(CloneFlags::CLONE_NEWNET);
+            alone.map_err(|error| ("netns", format!("no network namespace of our own: {error}")))?;
             let run = |arguments: &str| {
                 let done = Command::new("iptables").args(arguments.split(' ')).output();
-                done.ok().filter(|output| output.status.success()).map(drop).ok_or("iptables does not work here")
+                done.ok()
+                    .filter(|output| output.status.success())
+                    .map(drop)
+                    .ok_or_else(|| ("iptables", "iptables does not work here".to_owned()))
             };
             run("-t mangle -N OTHER")?;
             let mut changes = RuleChanges::new();
@@ -110,10 +114,10 @@ mod tests {
             assert!(changes.happened() && !changes.happened());
             run("-t mangle -F")?;
             assert!(changes.happened() && !changes.happened());
-            Ok::<(), String>(())
+            Ok(())
         });
-        if let Err(reason) = tried.join().unwrap() {
-            eprintln!("skipped: {reason}");
+        if let Err((requirement, reason)) = tried.join().unwrap() {
+            skip::because(requirement, reason);
         }
     }
 }

@@ -227,17 +227,17 @@ table inet fairlane_q7 {
     #[test]
     fn the_probe_is_right_but_for_queueing() {
         let tried = thread::spawn(|| {
-            if unshare(CloneFlags::CLONE_NEWNET).is_err() {
-                return None;
-            }
+            let alone = unshare(CloneFlags::CLONE_NEWNET);
+            alone.map_err(|error| ("netns", format!("no network namespace of our own: {error}")))?;
             let probe = probe().replace("queue num 0 bypass", "accept");
             run(NFT, &["--check", "--file", "-"], &probe)
                 .transpose()
                 .map(|said| said.map_err(|error| error.to_string()))
+                .ok_or_else(|| ("nft", "there is no nft".to_owned()))
         });
         match tried.join().unwrap() {
-            Some(said) => assert_eq!(said, Ok(String::new())),
-            None => eprintln!("skipped: there is no nft, or no network namespace of our own"),
+            Ok(said) => assert_eq!(said, Ok(String::new())),
+            Err((requirement, reason)) => skip::because(requirement, reason),
         }
     }
 

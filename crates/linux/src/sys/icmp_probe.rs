@@ -295,10 +295,11 @@ mod tests {
     #[test]
     fn a_kernel_answers() {
         let tried = thread::spawn(|| {
-            unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
+            let alone = unshare(CloneFlags::CLONE_NEWNET);
+            alone.map_err(|error| ("netns", format!("no network namespace of our own: {error}")))?;
             let up = std::process::Command::new("ip").args(["link", "set", "lo", "up"]).status();
             if !up.is_ok_and(|status| status.success()) {
-                return Err("there is no ip".to_owned());
+                return Err(("ip", "there is no ip".to_owned()));
             }
             for (kind, one_way) in [(ProbeKind::Echo, false), (ProbeKind::TimeStamp, true)] {
                 let socket = ProbeSocket::open("lo", kind, 0x1234).unwrap();
@@ -330,8 +331,8 @@ mod tests {
             }
             Ok(())
         });
-        if let Err(reason) = tried.join().unwrap() {
-            eprintln!("skipped: {reason}");
+        if let Err((requirement, reason)) = tried.join().unwrap() {
+            skip::because(requirement, reason);
         }
     }
 }
