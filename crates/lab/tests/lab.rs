@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use fairlane_lab::{Checks, IpVersion, Lab, LabError, LabSample, Measured};
 use fairlane_outcome::Run;
 use fairlane_scenario::{Document, Scenario};
+use skip::Watch;
 
 /// Labs share the processors, so they run one at a time.
 static TURN: Mutex<()> = Mutex::new(());
@@ -25,11 +27,17 @@ fn scenario(text: &str) -> Scenario {
 fn lab(text: &str) -> Option<Lab> {
     match Lab::new(&scenario(text), IpVersion::V4) {
         Ok(lab) => Some(lab),
-        Err(error @ (LabError::NotPermitted | LabError::NoTool(..) | LabError::Queue(_) | LabError::Rules(_))) => {
-            eprintln!("skipped: {error}");
+        Err(error) => {
+            let requirement = match &error {
+                LabError::NotPermitted => "root",
+                LabError::NoTool("ip", _) => "ip",
+                LabError::NoTool(..) | LabError::Rules(_) => "iptables",
+                LabError::Queue(_) => "nfqueue",
+                _ => panic!("{error}"),
+            };
+            skip::because(requirement, error.to_string());
             None
         }
-        Err(error) => panic!("{error}"),
     }
 }
 
@@ -42,7 +50,10 @@ const OF_TIME: [&str; 5] = [
     "shortest round trip",
 ];
 
-/// Runs the lab, up to three times; `None`, with a message, if the machine was too busy each time. These runs are in real time: the
+/// The time without a processor for which the machine is busy.
+const BUSY: Duration = Duration::from_millis(10);
+
+/// Runs the lab, up to three times; `None`, with a message, if the machine was too busy each time, as seen from outside of the lab. These runs are in real time: the
 /// tests of disciplines on Linux run in guests.
 fn run(lab: &Lab) -> Option<Measured> {
     run_until(lab, f64::INFINITY, &|| false)
@@ -51,24 +62,29 @@ fn run(lab: &Lab) -> Option<Measured> {
 /// As [`run`], until `stopped`, for a test that needs each packet to leave within `pause` milliseconds of its time.
 fn run_until(lab: &Lab, pause: f64, stopped: &dyn Fn() -> bool) -> Option<Measured> {
     for _ in 0..3 {
-        match lab.run(0, stopped) {
+        let watch = Watch::start(|_| true);
+        let result = lab.run(0, stopped);
+        let waited = watch.longest();
+        let wrong = match result {
             Ok(measured) => {
                 let late = longest_delay(&measured.checks);
                 if late <= pause {
                     return Some(measured);
                 }
-                eprintln!("too busy: a packet was late by {late} ms");
+                format!("a packet was late by {late} ms")
             }
             // What else fails where the machine was too busy may follow from that.
             Err(LabError::NotTheBottleneck(checks)) => {
-                let busy = checks.all().iter().any(|check| !check.holds && OF_TIME.contains(&&*check.what));
-                assert!(busy, "{}", checks.failed());
-                eprintln!("too busy: {}", checks.failed());
+                let of_time = checks.all().iter().any(|check| !check.holds && OF_TIME.contains(&&*check.what));
+                assert!(of_time, "{}", checks.failed());
+                checks.failed()
             }
             Err(error) => panic!("{error}"),
-        }
+        };
+        assert!(waited > BUSY, "{wrong}; nobody waited for a processor for more than {waited:?}");
+        eprintln!("too busy, {waited:?} without a processor: {wrong}");
     }
-    eprintln!("skipped: this machine is too busy for a lab in real time");
+    skip::because("quiet", "this machine is too busy for a lab in real time");
     None
 }
 

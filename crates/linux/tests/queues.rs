@@ -9,7 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{
-    CE_BIT, PORT, RECEIVER, RouterConfig, config, drain, install, lab, listen, sent_to_queue, start, tool, udp_count,
+    CE_BIT, PORT, RECEIVER, RouterConfig, config, drain, install, lab, listen, sent_to_queue, spawn_router, start,
+    tool, udp_count,
 };
 use fairlane_linux::{DataPath, Marking, QueueConfig, Queues, Router, kernel_queues};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
@@ -42,7 +43,7 @@ fn send(processor: usize, packets: u32) {
 fn has_two_processors() -> bool {
     let tried = thread::spawn(|| stay_on(0).and(stay_on(1))).join().unwrap();
     if let Err(error) = tried {
-        eprintln!("skipped: the processors 0 and 1 are not both ours: {error}");
+        skip::because("processors", format!("the processors 0 and 1 are not both ours: {error}"));
     }
     tried.is_ok()
 }
@@ -124,7 +125,7 @@ fn the_end_releases_the_packets_of_both_queues() {
         let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "1000p").unwrap();
         let router = router(&droptail, Rate::from_bits_per_second(100_000));
         let (handle, firewall) = (router.handle(), install(Queues::new(0, 1).unwrap()));
-        let working = thread::spawn(|| router.run().unwrap());
+        let working = spawn_router(|| router.run().unwrap());
         let socket = lab.receiver.run(listen);
         lab.sender.run(|| {
             send(0, 50);

@@ -5,10 +5,9 @@
 mod common;
 
 use std::fs;
-use std::thread;
 
 use common::send::send_at;
-use common::{Lab, arrivals, config, install, lab, undisturbed};
+use common::{Lab, arrivals, config, install, lab, spawn_router, undisturbed};
 use fairlane_linux::{Report, Router};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 
@@ -56,7 +55,7 @@ fn ten_seconds(lab: &Lab) -> (Report, Vec<f64>, f64) {
     let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "300p").unwrap();
     let router = Router::new(&config(&droptail, Rate::from_bits_per_second(RATE as u64))).unwrap();
     let (handle, firewall) = (router.handle(), install(0));
-    let working = thread::spawn(|| (router.run().unwrap(), without_processor()));
+    let working = spawn_router(|| (router.run().unwrap(), without_processor()));
     let arrivals = lab.receiver.start(arrivals);
     lab.sender.run(|| send_at(1.3 * RATE, BYTES, 10.0));
     firewall.stop(0).unwrap();

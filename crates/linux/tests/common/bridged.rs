@@ -17,7 +17,7 @@ use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout};
 use nix::sys::socket::{AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket};
 use nix::sys::time::{TimeVal, TimeValLike};
 
-use super::{Lab, Node, RECEIVER, address, in_turn, ip, tool};
+use super::{Lab, Missing, Node, RECEIVER, address, in_turn, ip, spawn_router, tool};
 
 /// The bridge's interfaces, towards the sender and towards the receiver.
 pub(crate) const INSIDE: &str = "b0";
@@ -33,16 +33,17 @@ pub(crate) fn bridged(ipv6: bool, test: impl FnOnce(&Lab) + Send + 'static) {
     in_turn(impossible(), move || test(&build(ipv6)));
 }
 
-fn impossible() -> Option<String> {
+fn impossible() -> Option<Missing> {
     if let Some(missing) =
         ["ip", "ethtool"].into_iter().find(|program| Command::new(program).arg("-V").output().is_err())
     {
-        return Some(format!("there is no {missing}"));
+        return Some((missing, format!("there is no {missing}")));
     }
     let tried = thread::spawn(|| {
-        unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
+        let alone = unshare(CloneFlags::CLONE_NEWNET);
+        alone.map_err(|error| ("netns", format!("no network namespace of our own: {error}")))?;
         match socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), None) {
-            Err(Errno::EAFNOSUPPORT) => Err("this kernel has no packet sockets".to_owned()),
+            Err(Errno::EAFNOSUPPORT) => Err(("packets", "this kernel has no packet sockets".to_owned())),
             _ => Ok(()),
         }
     });
@@ -102,7 +103,7 @@ pub(crate) struct Bridge {
 
 /// Starts a bridge that is open.
 pub(crate) fn start(router: Router) -> Bridge {
-    Bridge { handle: router.handle(), thread: thread::spawn(|| router.run()) }
+    Bridge { handle: router.handle(), thread: spawn_router(|| router.run()) }
 }
 
 impl Bridge {

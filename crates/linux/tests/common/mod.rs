@@ -26,6 +26,7 @@ use fairlane_linux::{
 };
 use fairlane_qdisc::{QdiscParameters, Rate};
 pub(crate) use node::Node;
+use skip::Watch;
 
 pub(crate) const SENDER: &str = "10.77.1.1";
 pub(crate) const RECEIVER: &str = "10.77.2.1";
@@ -52,14 +53,16 @@ pub(crate) fn lab(ipv6: bool, test: impl FnOnce(&Lab) + Send + 'static) {
     in_turn(impossible(), move || test(&build(ipv6)));
 }
 
+/// What this machine lacks, and the reason.
+type Missing = (&'static str, String);
+
 /// Runs `test` in its own namespace when no other test is in one, or prints why that is `impossible`.
-fn in_turn(impossible: Option<String>, test: impl FnOnce() + Send + 'static) {
-    if let Some(why) = impossible {
-        eprintln!("skipped: {why}");
-        return;
+fn in_turn(impossible: Option<Missing>, test: impl FnOnce() + Send + 'static) {
+    if let Some((requirement, why)) = impossible {
+        return skip::because(requirement, why);
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let outcome = thread::spawn(move || {
+    let outcome = skip::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).unwrap();
         test();
     });
@@ -71,13 +74,15 @@ fn in_turn(impossible: Option<String>, test: impl FnOnce() + Send + 'static) {
 }
 
 /// Returns the reason why this machine cannot run a lab.
-fn impossible() -> Option<String> {
+fn impossible() -> Option<Missing> {
     let there = |program: &str| Command::new(program).arg("-V").output().is_ok();
     if let Some(missing) = ["ip", "iptables-restore"].into_iter().find(|program| !there(program)) {
-        return Some(format!("there is no {missing}"));
+        let requirement = if missing == "ip" { "ip" } else { "iptables" };
+        return Some((requirement, format!("there is no {missing}")));
     }
     let tried = thread::spawn(|| {
-        unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
+        let alone = unshare(CloneFlags::CLONE_NEWNET);
+        alone.map_err(|error| ("netns", format!("no network namespace of our own: {error}")))?;
         let setup = nfqueue::Setup {
             queue: 0,
             copied: nfqueue::Copied::Headers,
@@ -87,7 +92,8 @@ fn impossible() -> Option<String> {
             conntrack: false,
         };
         match QueueSocket::bind(&setup) {
-            Err(error @ (BindError::Missing | BindError::NotPermitted)) => Err(error.to_string()),
+            Err(error @ BindError::Missing) => Err(("nfqueue", error.to_string())),
+            Err(error @ BindError::NotPermitted) => Err(("root", error.to_string())),
             _ => Ok(()),
         }
     });
@@ -209,7 +215,7 @@ pub(crate) fn start(router: Router, queues: impl Into<Queues>) -> Working {
     let (handle, queues) = (router.handle(), queues.into());
     assert!(handle.report().kernel.is_some(), "whoever asks before the first packet is told how it is");
     let firewall = install(queues);
-    Working { handle, firewall, queue: queues.first(), thread: thread::spawn(|| router.run().unwrap()) }
+    Working { handle, firewall, queue: queues.first(), thread: spawn_router(|| router.run().unwrap()) }
 }
 
 impl Working {
@@ -264,8 +270,24 @@ pub(crate) fn arrivals() -> Vec<f64> {
     }
 }
 
+/// The time without a processor for which the machine is busy.
+const BUSY: Duration = Duration::from_millis(10);
+
 /// The number of measurements if pauses of the machine spoil them.
 const ATTEMPTS: u32 = 5;
+
+/// The name of the thread on which a router runs. It starts another for each further queue.
+pub(crate) const ROUTER: &str = "router";
+
+/// Starts a thread for a router.
+pub(crate) fn spawn_router<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
+    thread::Builder::new().name(ROUTER.to_owned()).spawn(run).unwrap()
+}
+
+/// Starts to watch the processors, and the threads of the router.
+pub(crate) fn watch() -> Watch {
+    Watch::start(|name| name == ROUTER || name.starts_with("queue-"))
+}
 
 /// Repeats `measure` until it finds nothing wrong. An error counts unless the machine kept the router from running for
 /// more than 10 ms: only then is the measurement repeated, and given up at last.
@@ -276,24 +298,23 @@ pub(crate) fn undisturbed(mut measure: impl FnMut() -> (Report, Result<(), Strin
     unless_busy(|| {
         let (report, result) = measure();
         let late = report.lateness.max();
-        let busy = late > fairlane_qdisc::Duration::from_millis(10);
-        (busy, result.map_err(|wrong| format!("{wrong}; late by {late:?} at most: {report:?}")))
+        (false, result.map_err(|wrong| format!("{wrong}; late by {late:?} at most: {report:?}")))
     });
 }
 
-/// Repeats `measure`, which also tells whether the machine was busy, until it finds nothing wrong. An error on a machine
-/// that is not busy counts; if it is busy each time, a message says that nothing was tested, and the result is false.
+/// Repeats `measure`, which also tells whether the sender was too slow, until it finds nothing wrong. An error counts unless
+/// the sender was too slow, or the machine was seen to be busy from outside of the router: what the router says of itself
+/// excuses nothing. If it is busy each time the test is skipped, and the result is false.
 pub(crate) fn unless_busy(mut measure: impl FnMut() -> (bool, Result<(), String>)) -> bool {
     for _ in 0..ATTEMPTS {
-        match measure() {
-            (_, Ok(())) => return true,
-            (busy, Err(wrong)) => {
-                assert!(busy, "{wrong}");
-                eprintln!("too busy: {wrong}");
-            }
-        }
+        let watch = watch();
+        let (slow, result) = measure();
+        let waited = watch.longest();
+        let Err(wrong) = result else { return true };
+        assert!(slow || waited > BUSY, "{wrong}; nobody waited for a processor for more than {waited:?}");
+        eprintln!("too busy, {waited:?} without a processor: {wrong}");
     }
-    eprintln!("skipped: this machine is too busy for a measurement in real time");
+    skip::because("quiet", "this machine is too busy for a measurement in real time");
     false
 }
 
