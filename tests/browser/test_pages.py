@@ -298,10 +298,8 @@ def test_the_theme_can_be_changed(pages: Pages) -> None:
     canvas = page.locator("canvas").first
     before = (page.evaluate(colour), canvas.evaluate("(canvas) => canvas.toDataURL()"))
     page.get_by_role("button", name="Dark").click()
-    page.wait_for_timeout(100)
-    after = (page.evaluate(colour), canvas.evaluate("(canvas) => canvas.toDataURL()"))
-    assert before[0] != after[0]
-    assert before[1] != after[1]
+    page.wait_for_function(f"(before) => ({colour})() !== before", arg=before[0])
+    page.wait_for_function("(before) => document.querySelector('canvas').toDataURL() !== before", arg=before[1])
 
 
 def test_pages_are_small(files: dict[str, Path]) -> None:

@@ -71,6 +71,12 @@ PAINTED = """
 }
 """
 
+# The page pauses, and nothing that was asked for before is under way.
+STILL = "() => window.playground.still()"
+
+# Waits for two frames: what had arrived before the first is painted.
+FRAME_LATER = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
 # What the page knows of its scenarios.
 KNOWN = "() => JSON.stringify(window.playground.infos)"
 
@@ -305,7 +311,7 @@ def test_keys_do_what_the_page_says(playground: Playground) -> None:
     """Space pauses, an arrow goes on by a packet, brackets change the speed, R starts again."""
     page = playground.open("speed=1").page
     page.keyboard.press(" ")
-    page.wait_for_timeout(200)
+    page.wait_for_function(STILL)
     at = now(page)
     page.wait_for_timeout(300)
     assert now(page) == at
@@ -342,9 +348,11 @@ def test_reduced_motion_still_shows_the_queue(playground: Playground) -> None:
     """Packets are where they belong at once; nothing falls or slides."""
     page = playground.open("preset=figure-3&queue=choke&speed=1").page
     page.emulate_media(reduced_motion="reduce")
-    page.wait_for_timeout(1_000)
+    page.wait_for_function(f"() => window.playground.now > 1 && ({PAINTED})() > {LEAST_PAINTED}", polling=100)
     page.keyboard.press(" ")
-    page.wait_for_timeout(500)
+    page.wait_for_function(STILL)
+    # The last packets are painted in the next frame.
+    page.evaluate(FRAME_LATER)
     first = page.evaluate("() => document.querySelector('canvas.queue').toDataURL()")
     page.wait_for_timeout(300)
     assert page.evaluate("() => document.querySelector('canvas.queue').toDataURL()") == first

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use common::Place;
 use namespace::{in_namespace, tool};
 use nix::sys::signal::Signal;
-use running::{Running, has_rules, metric, rules, scrape, sockets, state, through};
+use running::{Running, has_rules, metric, rules, scrape, settle, sockets, state, through};
 
 /// SIGHUP: the file is read again, and queued packets leave first; an invalid file changes nothing. The metrics show both.
 #[test]
@@ -158,7 +158,7 @@ fn a_reload_changes_what_a_packet_takes() {
         }
         let bytes = |packets: u64| {
             assert_eq!(through(50), 50);
-            thread::sleep(Duration::from_millis(600));
+            settle();
             let state = state();
             assert_eq!(state["departed"]["packets"], packets, "{state:#}");
             state["departed"]["bytes"].as_u64().unwrap()

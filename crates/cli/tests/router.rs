@@ -41,7 +41,7 @@ use common::{Place, fairlane};
 use in_guest::Firewalls;
 use namespace::{in_namespace, tool};
 use nix::sys::signal::Signal;
-use running::{Running, has_rules, metric, nothing, rules, said, scrape, tables, through, with};
+use running::{Running, has_rules, metric, nothing, rules, said, scrape, tables, through, until_free, with};
 use serde_json::Value;
 
 /// In a guest, whose kernel can queue by nftables and has the tables of old: the tests above and below that install rules, and those that
@@ -90,6 +90,7 @@ fn a_killed_router_is_in_nobodys_way() {
             assert_eq!((through(50), has_rules(0)), (50, true), "{how}");
             router.signal(Signal::SIGKILL);
             assert_eq!(router.end(), None);
+            until_free(0);
             assert_eq!((through(50), has_rules(0)), (50, true), "{how}");
             if how == "--clean" {
                 // Only rules of queues that no program has bound are removed.

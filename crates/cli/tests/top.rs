@@ -22,7 +22,7 @@ use namespace::{in_namespace, tool};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use running::{Running, has_rules, metric, refused, rules, said, scrape, sockets, state, tables, with};
+use running::{Running, has_rules, metric, refused, rules, said, scrape, settle, sockets, state, tables, with};
 
 /// A flood and a thin flow through CHOKe: both forms report the flood's matches under its name, and the flows' counts add up to those of
 /// the queue. Would catch a flow with another flow's name, and a loss that is counted for no flow.
@@ -39,7 +39,7 @@ fn the_flow_that_matches_itself_is_named() {
                 thin.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
             }
         }
-        thread::sleep(Duration::from_millis(600));
+        settle();
         let (state, metrics) = (state(), scrape());
         let name = |from: &UdpSocket| format!("udp/{}>{}", from.local_addr().unwrap(), to.local_addr().unwrap());
         let flows = state["top_flows"].as_array().unwrap();

@@ -14,6 +14,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::RcvBufForce;
 use nix::unistd::Pid;
 use serde_json::Value;
 
@@ -33,17 +35,43 @@ pub(crate) fn refused(args: &[&str], parts: &[&str]) {
     }
 }
 
-/// Returns true, and says so, if sockets of this thread's namespace were full: on a machine that is too busy for their readers.
-pub(crate) fn is_too_busy() -> bool {
-    let text = fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
-    let (names, counts) = (lines.next().unwrap(), lines.next().unwrap());
-    let count = names.split(' ').zip(counts.split(' ')).find(|(name, _)| *name == "RcvbufErrors");
-    let full = count.is_some_and(|(_, count)| count != "0");
-    if full {
-        eprintln!("skipped: this machine is too busy for the receivers");
+/// A socket with room for everything that these tests send: on a busy machine it loses nothing before it is read.
+pub(crate) fn listen(address: &str) -> UdpSocket {
+    let socket = UdpSocket::bind(address).unwrap();
+    setsockopt(&socket, RcvBufForce, &(64 << 20)).unwrap();
+    socket
+}
+
+/// Waits until the kernel has freed the queue of a router that was killed. A tool that it was just starting has its descriptors for a
+/// moment longer, and what is queued until then is lost.
+pub(crate) fn until_free(queue: u16) {
+    let end = Instant::now() + PATIENCE;
+    let numbers = || {
+        let text = fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap();
+        text.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect::<Vec<u16>>()
+    };
+    while numbers().contains(&queue) {
+        assert!(Instant::now() < end, "queue {queue} is still bound");
+        thread::sleep(Duration::from_millis(5));
     }
-    full
+}
+
+/// Waits until `/state` tells what was so when this was called: the second report after it, of each direction. Reports are a quarter of a
+/// second apart.
+pub(crate) fn settle() {
+    let end = Instant::now() + PATIENCE;
+    let times = || {
+        let state = state();
+        let ways = if state["at_s"].is_null() { vec![&state["up"], &state["down"]] } else { vec![&state] };
+        ways.into_iter().map(|way| way["at_s"].as_f64().expect("a time")).collect::<Vec<f64>>()
+    };
+    for _ in 0..2 {
+        let before = times();
+        while times().iter().zip(&before).any(|(now, before)| now <= before) {
+            assert!(Instant::now() < end, "there are no reports");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
 
 /// All firewall rules, without the comments that contain the time, and without the counts of packets, as in `[3:84]`.

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 
 use crate::common::{Place, printed};
 use crate::namespace::in_namespace;
-use crate::running::{Running, metric, nothing, refused, rules, scrape, state, tables};
+use crate::running::{Running, listen, metric, nothing, refused, rules, scrape, settle, state, tables};
 
 /// Packets over loopback leave and arrive by it, so they pass both queues: first that of `--up`, then that of `--down`, whose rate is a
 /// quarter. 400 datagrams of 1000 bytes take 800 ms there. Would catch two queues with one rate, packets that miss one of them, and one
@@ -25,7 +25,7 @@ fn both_directions_have_their_rate() {
         };
         let mut router = Running::start(&["--config", &text("16mbit", "4mbit")]);
         router.wait_for("direction=\"down\" queue=1 rate=4mbit");
-        let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), listen("127.0.0.1:0"));
         to.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         let start = Instant::now();
         for _ in 0..400 {
@@ -35,7 +35,7 @@ fn both_directions_have_their_rate() {
         let took = start.elapsed().as_secs_f64();
         // The first packet leaves at once. What a busy machine adds is made up for but beyond 50 ms at a time.
         assert!((0.78..4.0).contains(&took), "{took} s");
-        std::thread::sleep(Duration::from_millis(600));
+        settle();
         let (state, metrics) = (state(), scrape());
         for (direction, queue, rate) in [("up", 0, 16_000_000), ("down", 1, 4_000_000)] {
             let of = &state[direction];

@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 
 use crate::common::fairlane;
 use crate::namespace::{in_namespace, tool};
-use crate::running::{Running, nothing, rules, said, state, tables};
+use crate::running::{Running, nothing, rules, said, settle, state, tables};
 
 const WAN: [&str; 5] = ["--queue-num=0", "--interface=wan0", "--rate=10mbit", "droptail", "limit=1000p"];
 
@@ -39,9 +39,9 @@ fn queued() -> u64 {
     settled(arrived) - before
 }
 
-/// Waits for the router's next report, which is a quarter of a second away at most, and for those that wait for it.
+/// Returns the count when the router's reports tell what was so before.
 fn settled(count: impl Fn() -> u64) -> u64 {
-    thread::sleep(Duration::from_millis(600));
+    settle();
     count()
 }
 

@@ -8,7 +8,7 @@ use fairlane_linux::{BindError, QueueSocket};
 use nix::sys::signal::Signal;
 
 use crate::namespace::{in_namespace, tool};
-use crate::running::{Running, state, tables, through, with};
+use crate::running::{Running, settle, state, tables, through, with};
 
 /// Returns the commands of docs/router.md that queue by nftables, for loopback.
 fn commands() -> Vec<String> {
@@ -18,8 +18,7 @@ fn commands() -> Vec<String> {
 }
 
 fn arrived() -> u64 {
-    // The report is at most a quarter of a second old.
-    std::thread::sleep(Duration::from_millis(600));
+    settle();
     state()["arrived"]["packets"].as_u64().unwrap()
 }
 
@@ -77,7 +76,7 @@ fn hosts_behind_translation_are_told() {
             Setup { queue: 5, copied, max_packets: 100, fail_open: false, gso: false, conntrack }
         };
         let mut socket = match QueueSocket::bind(&setup(true)) {
-            Err(BindError::NoConntrack) => return eprintln!("skipped: {}", BindError::NoConntrack),
+            Err(BindError::NoConntrack) => return skip::because("conntrack", BindError::NoConntrack.to_string()),
             bound => bound.unwrap(),
         };
         for command in [

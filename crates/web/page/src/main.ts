@@ -28,7 +28,7 @@ const NUMBERS = 200;
  */
 declare global {
   interface Window {
-    playground?: { readonly first: number; readonly frames: number[]; readonly now: number; readonly infos: readonly Info[]; readonly starts: number };
+    playground?: { readonly first: number; readonly frames: number[]; readonly now: number; readonly infos: readonly Info[]; readonly starts: number; readonly still: () => boolean };
   }
 }
 
@@ -319,7 +319,12 @@ class Playground {
     this.#charts.show(this.#now, this.#window());
     byId("clock", HTMLOutputElement).value = clock(this.#now, this.#state.speed);
     this.#showSpeed(this.#state.speed, real);
-    window.playground = { first: this.#first, frames: this.#frames, now: this.#now, infos: this.#infos, starts: this.#starts };
+    window.playground = { first: this.#first, frames: this.#frames, now: this.#now, infos: this.#infos, starts: this.#starts, still: () => this.#isStill() };
+  }
+
+  /** Returns true if it pauses, and no answer to what was asked before is under way. */
+  #isStill(): boolean {
+    return !this.#playing && !this.#waiting && !this.#busy && this.#step === undefined;
   }
 
   #measured = { at: 0, time: 0 };
