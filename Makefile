@@ -15,65 +15,78 @@ CARGO ?= cargo
 # Of the programs and the wheel: `dist` is shipped, `release` is built in a third of the time and gives the same results.
 PROFILE ?= dist
 
+# Where steps and tests write what they took and what they skipped.
+export FAIRLANE_TESTED ?= $(CURDIR)/target/tested
+
 .PHONY: test setup lint check debug release deny build wheel packages pgo web docs papers characterization bench budgets figures
 
-# Two at a time: where one waits for real time or for a lock, the other has the processors.
+# Two lanes at a time: where one waits for real time or for a lock, the other has the processors. Each runs all of its steps. What setup
+# has found or installed may not be missing later, unless FAIRLANE_REQUIRE says otherwise.
 test: setup
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line debug lint release deny
+	@scripts/steps --begin
+	@export FAIRLANE_REQUIRE="$${FAIRLANE_REQUIRE-$$(cat target/tools/provided)}"; code=0; \
+	  SEVERAL_LANES=1 $(MAKE) --no-print-directory --jobs=2 --keep-going debug lint release deny || code=$$?; \
+	  scripts/steps --summary; exit $$code
 
 setup:
 	@scripts/setup
 
 lint:
-	scripts/house --test
-	scripts/house
-	scripts/docs --test
-	scripts/docs --check
-	scripts/package
-	scripts/traces --check
-	$(CARGO) fmt --all -- --check
-	$(CARGO) fmt --manifest-path examples/own-discipline/Cargo.toml -- --check
-	$(CARGO) fmt --manifest-path examples/embed-choke/Cargo.toml -- --check
-	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
-	for family in "" red choke experimental blue accounting scheduling delay params; do \
-	  $(CARGO) check -p fairlane-qdisc --no-default-features --features "$$family" --locked || exit; \
-	done
-	scripts/elsewhere
-	scripts/public-api
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
-	tests/browser/lint
-	python/lint
-	packaging/lint
+	@scripts/steps lint \
+	  'scripts/house --test' \
+	  'scripts/house' \
+	  'scripts/steps --test' \
+	  'scripts/docs --test' \
+	  'scripts/docs --check' \
+	  'scripts/package' \
+	  'scripts/traces --check' \
+	  '$(CARGO) fmt --all -- --check' \
+	  '$(CARGO) fmt --manifest-path examples/own-discipline/Cargo.toml -- --check' \
+	  '$(CARGO) fmt --manifest-path examples/embed-choke/Cargo.toml -- --check' \
+	  '$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings' \
+	  'for family in "" red choke experimental blue accounting scheduling delay params; do \
+	    $(CARGO) check -p fairlane-qdisc --no-default-features --features "$$family" --locked; \
+	  done' \
+	  'scripts/elsewhere' \
+	  'scripts/public-api' \
+	  'RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked' \
+	  'tests/browser/lint' \
+	  'python/lint' \
+	  'packaging/lint'
 
 check: debug release
 
 debug:
-	$(CARGO) test --workspace --all-features --locked
-	for example in shaper vpn_egress own_packet own_discipline; do target/debug/examples/$$example || exit; done
+	@scripts/steps debug \
+	  '$(CARGO) test --workspace --all-features --locked --no-fail-fast' \
+	  'for example in shaper vpn_egress own_packet own_discipline; do target/debug/examples/$$example; done'
 
 # Together, so that the simulator is compiled once for both.
 DEFAULT = -p fairlane-sim -p fairlane
 
 release:
-	$(CARGO) test --release --locked $(DEFAULT) --test fingerprints --test readme --test without_features
-	$(CARGO) test --release --locked $(DEFAULT) --test shares deciles
-	target/release/fairlane compare --runs 1
-	bench/budgets --quick
-	for example in own-discipline embed-choke; do \
-	  CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) run --release --locked --manifest-path examples/$$example/Cargo.toml \
-	    --target-dir target/examples || exit; \
-	done
-	$(MAKE) --no-print-directory build PROFILE=release
-	tests/chaos/run $(CURDIR)/target/release/fairlane
-	scripts/wasm || [ $$? = 2 ]
-	[ ! -f target/wasm/fairlane.wasm ] || $(MAKE) --no-print-directory web
-	FAIRLANE=$(CURDIR)/target/release/fairlane tests/browser/run
-	FAIRLANE=$(CURDIR)/target/release/fairlane python/test
-	packaging/test
+	@scripts/steps release \
+	  '$(CARGO) test --release --locked --no-fail-fast $(DEFAULT) --test fingerprints --test readme --test without_features' \
+	  '$(CARGO) test --release --locked --no-fail-fast $(DEFAULT) --test shares deciles' \
+	  'target/release/fairlane compare --runs 1' \
+	  'bench/budgets --quick' \
+	  'for example in own-discipline embed-choke; do \
+	    CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) run --release --locked --manifest-path examples/$$example/Cargo.toml \
+	      --target-dir target/examples; \
+	  done' \
+	  'make --no-print-directory build PROFILE=release' \
+	  'tests/chaos/run $(CURDIR)/target/release/fairlane' \
+	  'code=0; scripts/wasm || code=$$?; [ $$code != 2 ] || tests/skip/skips.py scripts/wasm wasm "nothing builds WebAssembly here"; \
+	    [ $$code = 0 ] || [ $$code = 2 ]' \
+	  '[ ! -f target/wasm/fairlane.wasm ] || make --no-print-directory web' \
+	  'FAIRLANE=$(CURDIR)/target/release/fairlane tests/browser/run' \
+	  'FAIRLANE=$(CURDIR)/target/release/fairlane python/test' \
+	  'packaging/test'
 
 deny:
-	target/tools/bin/cargo-deny --all-features check bans licenses sources
-	scripts/package --pack
+	@scripts/steps deny \
+	  'target/tools/bin/cargo-deny --all-features check bans licenses sources' \
+	  'scripts/package --pack'
 
 build:
 	$(CARGO) build --profile $(PROFILE) --locked -p fairlane -p fairlane-daemon --features fairlane/full
