@@ -64,7 +64,7 @@ fn run_until(lab: &Lab, pause: f64, stopped: &dyn Fn() -> bool) -> Option<Measur
     for _ in 0..3 {
         let watch = Watch::start(|_| true);
         let result = lab.run(0, stopped);
-        let waited = watch.longest();
+        let waited = watch.end().longest;
         let wrong = match result {
             Ok(measured) => {
                 let late = longest_delay(&measured.checks);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::bridged::{INSIDE, OUTSIDE, SENDER6, bridged, config, droptail, introduce, start};
 use common::tags::{capture_with_tags, captured_with_tags, send_joined};
-use common::{Lab, PORT, RECEIVER, drain, ip, listen, tool, undisturbed};
+use common::{Lab, PORT, RECEIVER, RECOVERY, Wrong, drain, ip, listen, tool, undisturbed};
 use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, Report, Router, RouterConfig};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -120,7 +120,8 @@ fn gso_frames_have_the_size_of_their_segments() {
                 assert_eq!(counters.departed.bytes, left() - before, "gso {gso}: {report:?}");
                 assert_eq!(count(lab, "snmp", "Tcp:", "InCsumErrors"), 0, "{report:?}");
                 let right = (share - 1.0).abs() < 0.02;
-                (report, if right { Ok(()) } else { Err(format!("gso {gso}: {share}")) })
+                let off = (share - 1.0).abs() * (MEASURED - SETTLING).as_secs_f64() / RECOVERY;
+                (report, if right { Ok(()) } else { Err(Wrong::new(format!("gso {gso}: {share}"), off)) })
             });
         }
     });
@@ -279,7 +280,9 @@ fn frames_of_too_many_segments_stop_nobody() {
                 let counts = report.bridge.unwrap();
                 let unfit = [counts.forward, counts.reverse].map(|way| (way.gso_frames, way.unfit, way.no_memory));
                 assert_eq!(unfit, [(100, 100, 0); 2], "{report:?}");
-                let result = if pause < Duration::from_millis(500) { Ok(()) } else { Err(format!("{pause:?}")) };
+                let most = Duration::from_millis(500);
+                let off = pause.saturating_sub(most).as_secs_f64();
+                let result = if pause < most { Ok(()) } else { Err(Wrong::new(format!("{pause:?}"), off)) };
                 (report, result)
             });
         }

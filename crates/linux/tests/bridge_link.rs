@@ -13,7 +13,10 @@ use common::bridged::{
 };
 use common::send::{send_at, send_classes};
 use common::tags::{capture_with_tags, captured_with_tags, send_unsummed};
-use common::{Lab, PORT, RECEIVER, RECEIVER6, RouterConfig, assert_rate, drain, ip, listen, tool, watch};
+use common::{
+    Lab, PORT, RECEIVER, RECEIVER6, RouterConfig, assert_idle_link_is_quick, assert_rate, drain, ip, listen, tool,
+    watch,
+};
 use fairlane_linux::{BridgeError, Framing, Link, LinkLayer, Router, StartError};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sys::socket::SockType;
@@ -231,6 +234,17 @@ fn a_reload_and_the_end_keep_queued_frames() {
     });
 }
 
+/// Would catch a bridge that sends every frame late: no rate tells that.
+#[test]
+fn an_idle_link_delays_nothing() {
+    bridged(false, |lab| {
+        introduce(lab);
+        let bridge = start(Router::new(&config(&droptail("500p"), Rate::from_bits_per_second(100_000_000))).unwrap());
+        assert_idle_link_is_quick(lab);
+        assert!(bridge.stop(2.0).counters.departed.packets >= 100);
+    });
+}
+
 /// The router ends when the waiting packets have left, 50 packets of 8 ms, although more would arrive for seconds.
 /// Would catch a bridge that continues to receive.
 #[test]
@@ -243,7 +257,7 @@ fn the_end_does_not_wait_for_new_frames() {
         let report = bridge.stop(10.0);
         let took = begun.elapsed();
         // What the machine kept the bridge from running for comes on top.
-        let most = Duration::from_millis(1500) + watch.longest();
+        let most = Duration::from_millis(1500) + watch.end().longest;
         assert!(report.released == 0 && took < most, "{took:?}: {report:?}");
         assert!(report.counters.dropped_total().packets > 10, "{report:?}");
         sent.recv().unwrap();

@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{CE_BIT, Lab, PORT, RECEIVER, RouterConfig, config, lab, start, undisturbed};
+use common::{CE_BIT, Lab, PORT, RECEIVER, RECOVERY, RouterConfig, Wrong, config, lab, start, undisturbed};
 use fairlane_linux::{DataPath, Marking, QueueConfig, Report, Router};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -93,7 +93,8 @@ fn gso_packets_have_the_size_of_their_segments() {
                 assert_eq!(counters.arrived.bytes, gone, "gso {gso:?}: {report:?}");
                 assert_eq!(report.kernel.unwrap().dropped_unread, 0, "gso {gso:?}: {report:?}");
                 let right = (share - 1.0).abs() < 0.02;
-                (report, if right { Ok(()) } else { Err(format!("gso {gso:?}: {share}")) })
+                let off = (share - 1.0).abs() * SENT.as_secs_f64() / RECOVERY;
+                (report, if right { Ok(()) } else { Err(Wrong::new(format!("gso {gso:?}: {share}"), off)) })
             });
         }
     });

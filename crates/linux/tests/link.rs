@@ -12,7 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::send::{send_at, send_classes};
-use common::{OUT, PORT, RECEIVER, assert_rate, config, drain, lab, listen, nft, start, tool, watch};
+use common::{
+    OUT, PORT, RECEIVER, assert_idle_link_is_quick, assert_rate, config, drain, lab, listen, nft, start, tool, watch,
+};
 use fairlane_linux::{Firewall, Framing, Link, LinkLayer, Marking, Router, Rules, remove_rules};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sys::socket::sockopt::ReceiveTimeout;
@@ -37,6 +39,18 @@ fn the_link_has_its_rate() {
                 report
             });
         }
+    });
+}
+
+/// Would catch a router that sends every packet late: no rate tells that.
+#[test]
+fn an_idle_link_delays_nothing() {
+    lab(false, |lab| {
+        let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "500p").unwrap();
+        let rate = Rate::from_bits_per_second(100_000_000);
+        let working = start(Router::new(&config(&droptail, rate)).unwrap(), 0);
+        assert_idle_link_is_quick(lab);
+        assert_eq!(working.stop().counters.departed.packets, 100);
     });
 }
 
@@ -65,7 +79,7 @@ fn a_reload_keeps_queued_packets() {
         assert_eq!((report.reloads, report.counters.dropped_total().packets), (1, 0), "{report:?}");
         assert!(received > 60 && received == report.counters.departed.packets, "{received}: {report:?}");
         // What the machine kept the router from running for comes on top.
-        let most = Duration::from_millis(500) + watch.longest();
+        let most = Duration::from_millis(500) + watch.end().longest;
         assert!(u128::from(report.sojourn.max().as_nanos()) < most.as_nanos(), "{most:?}: {report:?}");
     });
 }

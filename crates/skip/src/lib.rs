@@ -16,7 +16,7 @@ use std::panic::Location;
 use std::path::Path;
 use std::thread::{self, JoinHandle};
 
-pub use watch::Watch;
+pub use watch::{Waits, Watch};
 
 /// The variable that lists requirements, separated by commas. A test that lacks one of them fails.
 pub const REQUIRE: &str = "FAIRLANE_REQUIRE";

@@ -14,7 +14,19 @@ const SLEEP: Duration = Duration::from_millis(1);
 /// The time between two looks at the threads.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Watches a machine while a test measures in real time, and tells the longest time that somebody had to wait for a processor.
+/// A wait from which on a processor was taken away as a whole, and not only shared.
+const TAKEN: Duration = Duration::from_millis(10);
+
+/// The times that somebody had to wait for a processor.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waits {
+    /// The longest.
+    pub longest: Duration,
+    /// All of the watched threads together, and those for which the processor that was away most was taken away.
+    pub total: Duration,
+}
+
+/// Watches a machine while a test measures in real time, and tells how long somebody had to wait for a processor.
 ///
 /// A thread on each processor sleeps for a millisecond again and again, and notes how much longer it took: that is seen where a
 /// processor is taken away as a whole, as from a virtual machine. Another looks at the time that the watched threads of this process
@@ -23,7 +35,8 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct Watch {
     over: Arc<AtomicBool>,
-    watchers: Vec<JoinHandle<Duration>>,
+    waits: JoinHandle<Waits>,
+    sleeps: Vec<JoinHandle<Waits>>,
 }
 
 impl Watch {
@@ -32,37 +45,35 @@ impl Watch {
     #[must_use]
     pub fn start(watched: fn(&str) -> bool) -> Self {
         let over = Arc::new(AtomicBool::new(false));
-        let spawn = |watcher: Box<dyn FnOnce(&AtomicBool) -> Duration + Send>| {
+        let spawn = |watcher: Box<dyn FnOnce(&AtomicBool) -> Waits + Send>| {
             let over = Arc::clone(&over);
             let thread = thread::Builder::new().name("watch".to_owned());
             thread.spawn(move || watcher(&over)).expect("the system starts a thread")
         };
-        let mut watchers = vec![spawn(Box::new(move |over| longest_wait(over, watched)))];
-        for processor in 0..thread::available_parallelism().map_or(1, usize::from) {
-            watchers.push(spawn(Box::new(move |over| {
+        let waits = spawn(Box::new(move |over| waits(over, watched)));
+        let on = |processor| {
+            spawn(Box::new(move |over| {
                 stay_on(processor);
-                longest_sleep(over)
-            })));
-        }
-        Self { over, watchers }
+                sleeps(over)
+            }))
+        };
+        let sleeps = (0..thread::available_parallelism().map_or(1, usize::from)).map(on).collect();
+        Self { over, waits, sleeps }
     }
 
-    /// Ends the watch, and returns the longest time that somebody had to wait for a processor.
+    /// Ends the watch.
     ///
     /// # Panics
     ///
     /// If a watcher has panicked.
     #[must_use]
-    pub fn longest(mut self) -> Duration {
+    pub fn end(self) -> Waits {
         self.over.store(true, Ordering::Relaxed);
-        let waits = self.watchers.drain(..).map(|watcher| watcher.join().expect("a watcher does not panic"));
-        waits.max().unwrap_or_default()
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        let told = |watcher: JoinHandle<Waits>| watcher.join().expect("a watcher does not panic");
+        let waits = told(self.waits);
+        let sleeps: Vec<Waits> = self.sleeps.into_iter().map(told).collect();
+        let most = |of: fn(&Waits) -> Duration| sleeps.iter().map(of).max().unwrap_or_default();
+        Waits { longest: waits.longest.max(most(|it| it.longest)), total: waits.total + most(|it| it.total) }
     }
 }
 
@@ -85,34 +96,39 @@ fn stay_on(number: usize) {
     let _ = number;
 }
 
-/// Sleeps until the watch is over, and returns the longest time by which a sleep was too long.
-fn longest_sleep(over: &AtomicBool) -> Duration {
-    let mut longest = Duration::ZERO;
+/// Sleeps until the watch is over, and returns by how much sleeps were too long.
+fn sleeps(over: &AtomicBool) -> Waits {
+    let mut all = Waits::default();
     while !over.load(Ordering::Relaxed) {
         let start = Instant::now();
         thread::sleep(SLEEP);
-        longest = longest.max(start.elapsed().saturating_sub(SLEEP));
+        let late = start.elapsed().saturating_sub(SLEEP);
+        all.longest = all.longest.max(late);
+        if late > TAKEN {
+            all.total += late;
+        }
     }
-    longest
+    all
 }
 
-/// Looks at the watched threads until the watch is over, and returns the longest time that one has waited between two looks.
-fn longest_wait(over: &AtomicBool, watched: fn(&str) -> bool) -> Duration {
-    let mut before = waits(watched);
-    let mut longest = 0;
+/// Looks at the watched threads until the watch is over, and returns how long they have waited between two looks.
+fn waits(over: &AtomicBool, watched: fn(&str) -> bool) -> Waits {
+    let mut before = waited(watched);
+    let mut all = Waits::default();
     while !over.load(Ordering::Relaxed) {
         thread::sleep(LOOK);
-        let now = waits(watched);
+        let now = waited(watched);
         for (thread, wait) in &now {
-            longest = longest.max(wait.saturating_sub(before.get(thread).copied().unwrap_or(0)));
+            let wait = Duration::from_nanos(wait.saturating_sub(before.get(thread).copied().unwrap_or(0)));
+            all = Waits { longest: all.longest.max(wait), total: all.total + wait };
         }
         before = now;
     }
-    Duration::from_nanos(longest)
+    all
 }
 
 /// The nanoseconds that each watched thread has waited for a processor so far; nothing on kernels that do not tell.
-fn waits(watched: fn(&str) -> bool) -> HashMap<String, u64> {
+fn waited(watched: fn(&str) -> bool) -> HashMap<String, u64> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let of = |thread: &fs::DirEntry| {
         let read = |name| fs::read_to_string(thread.path().join(name)).ok();
@@ -133,7 +149,7 @@ mod tests {
     fn a_thread_that_sleeps_or_computes_does_not_wait() {
         let over = AtomicBool::new(false);
         let longest = thread::scope(|scope| {
-            let watch = scope.spawn(|| longest_wait(&over, |name| name == "slow"));
+            let watch = scope.spawn(|| waits(&over, |name| name == "slow"));
             let slow = thread::Builder::new().name("slow".to_owned());
             let slow = slow.spawn_scoped(scope, || {
                 for _ in 0..5 {
@@ -142,7 +158,7 @@ mod tests {
             });
             slow.unwrap().join().unwrap();
             over.store(true, Ordering::Relaxed);
-            watch.join().unwrap()
+            watch.join().unwrap().longest
         });
         assert!(longest < Duration::from_millis(100), "{longest:?}");
     }
@@ -161,17 +177,19 @@ mod tests {
                 })
                 .unwrap()
         };
-        let waited = waits(|name| name == "shared").len();
+        let before = waited(|name| name == "shared").len();
         let over = Arc::new(AtomicBool::new(false));
         let watch = {
             let over = Arc::clone(&over);
-            thread::spawn(move || longest_wait(&over, |name| name == "shared"))
+            thread::spawn(move || waits(&over, |name| name == "shared"))
         };
         let threads = [compute(), compute(), compute()];
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         over.store(true, Ordering::Relaxed);
-        let longest = watch.join().unwrap();
-        assert!(waited == 0 && longest > Duration::from_micros(500), "{longest:?}");
+        // Three threads take turns for a second, so that two seconds are waited altogether, less what the machine has others do.
+        let Waits { longest, total } = watch.join().unwrap();
+        assert!(before == 0 && longest > Duration::from_micros(500), "{longest:?}");
+        assert!(total > Duration::from_millis(500) && total > longest, "{total:?}");
     }
 
     /// Would catch a watch that does not end.
@@ -179,6 +197,6 @@ mod tests {
     fn a_watch_ends() {
         let watch = Watch::start(|_| true);
         thread::sleep(Duration::from_millis(20));
-        assert!(watch.longest() > Duration::ZERO);
+        assert!(watch.end().longest > Duration::ZERO);
     }
 }

@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::cmsg_space;
 use nix::sched::{CloneFlags, unshare};
@@ -289,16 +289,40 @@ pub(crate) fn watch() -> Watch {
     Watch::start(|name| name == ROUTER || name.starts_with("queue-"))
 }
 
+/// By how much longer a TCP sender may stay below the link's rate than the pause that made it lose packets.
+pub(crate) const RECOVERY: f64 = 4.0;
+
+/// What is wrong with a measurement in real time.
+pub(crate) struct Wrong {
+    pub(crate) text: String,
+    /// The seconds without a processor that would explain it.
+    pub(crate) explained_by: f64,
+}
+
+impl Wrong {
+    pub(crate) fn new(text: impl Into<String>, explained_by: f64) -> Self {
+        Self { text: text.into(), explained_by }
+    }
+}
+
 /// Repeats `measure` until it finds nothing wrong. An error counts unless the machine kept the router from running for
-/// more than 10 ms: only then is the measurement repeated, and given up at last.
+/// more than 10 ms at once, and for long enough to explain the error: only then is the measurement repeated, and given up at
+/// last.
 ///
-/// After such a pause a link may start or end a measurement late by the same time; beyond 50 ms it does not make up for
-/// it, as documented; and a TCP sender that is held up overflows the queue.
-pub(crate) fn undisturbed(mut measure: impl FnMut() -> (Report, Result<(), String>)) {
-    unless_busy(|| {
+/// After such a pause a link may start or end a measurement late by the same time; and a TCP sender that is held up
+/// overflows the queue.
+pub(crate) fn undisturbed(measure: impl FnMut() -> (Report, Result<(), Wrong>)) {
+    undisturbed_but_for(BUSY, measure);
+}
+
+/// As [`undisturbed`], for measurements that allow for pauses of the machine of up to `pause`.
+pub(crate) fn undisturbed_but_for(pause: Duration, mut measure: impl FnMut() -> (Report, Result<(), Wrong>)) {
+    repeated(pause, || {
         let (report, result) = measure();
         let late = report.lateness.max();
-        (false, result.map_err(|wrong| format!("{wrong}; late by {late:?} at most: {report:?}")))
+        let told =
+            |wrong: Wrong| Wrong { text: format!("{}; late by {late:?} at most: {report:?}", wrong.text), ..wrong };
+        (false, result.map_err(told))
     });
 }
 
@@ -306,16 +330,52 @@ pub(crate) fn undisturbed(mut measure: impl FnMut() -> (Report, Result<(), Strin
 /// the sender was too slow, or the machine was seen to be busy from outside of the router: what the router says of itself
 /// excuses nothing. If it is busy each time the test is skipped, and the result is false.
 pub(crate) fn unless_busy(mut measure: impl FnMut() -> (bool, Result<(), String>)) -> bool {
+    repeated(BUSY, || {
+        let (slow, result) = measure();
+        (slow, result.map_err(|text| Wrong::new(text, 0.0)))
+    })
+}
+
+fn repeated(pause: Duration, mut measure: impl FnMut() -> (bool, Result<(), Wrong>)) -> bool {
     for _ in 0..ATTEMPTS {
         let watch = watch();
         let (slow, result) = measure();
-        let waited = watch.longest();
-        let Err(wrong) = result else { return true };
-        assert!(slow || waited > BUSY, "{wrong}; nobody waited for a processor for more than {waited:?}");
-        eprintln!("too busy, {waited:?} without a processor: {wrong}");
+        let waits = watch.end();
+        let Err(Wrong { text, explained_by }) = result else { return true };
+        let busy = waits.longest > pause && waits.total.as_secs_f64() >= explained_by;
+        assert!(
+            slow || busy,
+            "{text}; {explained_by:.3} s without a processor would explain it, but there were {waits:?}"
+        );
+        eprintln!("too busy, {waits:?} without a processor: {text}");
     }
     skip::because("quiet", "this machine is too busy for a measurement in real time");
     false
+}
+
+/// Asserts that packets pass an idle link of 100 Mbit/s without a delay, by the clocks of the sender and of the receiver's
+/// kernel: half of a hundred packets, since others may have the processors for a while.
+pub(crate) fn assert_idle_link_is_quick(lab: &Lab) {
+    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    let arrivals = lab.receiver.start(arrivals);
+    thread::sleep(Duration::from_millis(200));
+    let sent = lab.sender.run(move || {
+        let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
+        let each = (0..100).map(|_| {
+            thread::sleep(Duration::from_millis(10));
+            let at = clock();
+            socket.send_to(&[1; 972], (RECEIVER, PORT)).unwrap();
+            at
+        });
+        each.collect::<Vec<f64>>()
+    });
+    let arrivals = arrivals.recv().unwrap();
+    assert_eq!(arrivals.len(), sent.len());
+    let mut delays: Vec<f64> = arrivals.iter().zip(&sent).map(|(arrived, sent)| arrived - sent).collect();
+    delays.sort_by(f64::total_cmp);
+    let median = delays[delays.len() / 2];
+    eprintln!("a delay of {median:.6} s, {:.6} s at most", delays[delays.len() - 1]);
+    assert!((0.0..0.005).contains(&median), "{delays:?}");
 }
 
 /// Lets `send` measure a busy link with IP packets of `bytes` bytes. The rate must be `expected`, in bit/s, within a
@@ -330,7 +390,8 @@ pub(crate) fn assert_rate(lab: &Lab, bytes: usize, expected: f64, send: impl Fn(
         let rate = (arrivals.len() - 1) as f64 * 8.0 * bytes as f64 / seconds;
         eprintln!("{:.4} of the rate in {seconds:.2} s", rate / expected);
         let right = (rate / expected - 1.0).abs() < 0.01;
-        (report, if right { Ok(()) } else { Err(format!("{rate:.0} bit/s instead of {expected:.0}")) })
+        let off = (rate / expected - 1.0).abs() * seconds;
+        (report, if right { Ok(()) } else { Err(Wrong::new(format!("{rate:.0} bit/s instead of {expected:.0}"), off)) })
     });
 }
 
