@@ -104,7 +104,7 @@ mod tests {
         let error = judge("nft", "there is no nft", "root, nft").unwrap_err();
         assert!(error.contains("there is no nft") && error.contains("lists nft"), "{error}");
         let error = judge("nft", "there is no nft", "root,ntf").unwrap_err();
-        assert!(error.contains("\"ntf\"") && error.contains("nfqueue, tbf"), "{error}");
+        assert!(error.contains("\"ntf\"") && error.contains("netns, nfqueue, "), "{error}");
         assert!(judge("ntf", "there is no nft", "").unwrap_err().contains("no requirement"));
     }
 
