@@ -313,6 +313,11 @@ fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::
 
 macro_rules! unit {
     ($type:ident, $inner:ty, $table:ident, $what:literal, $example:literal) => {
+        impl $type {
+            /// The units in which it is written, each with its size in the first one.
+            pub const UNITS: &[(&str, u64)] = $table;
+        }
+
         impl FromStr for $type {
             type Err = UnitError;
             fn from_str(text: &str) -> Result<Self, UnitError> {

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use fairlane_qdisc::{Bytes, Duration, Rate, Size, UnitError, Value};
 
 use crate::error::{Origin, Quantity, ScenarioError, SourceText};
+use crate::key::Key;
 use crate::suggest;
 use crate::tree::{Data, Entry, Node, Table, join};
 
@@ -79,21 +80,34 @@ impl<'a> Reader<'a> {
         Self { source, table, origin: &Origin::File(0..0), path: String::new() }
     }
 
+    /// Refuses keys that are not among `keys`, and values that these do not take.
+    pub(crate) fn only(self, keys: &[Key], elsewhere: &[(&str, &str)]) -> Result<Self, ScenarioError> {
+        self.known(keys, elsewhere)?.checked(keys)
+    }
+
     /// Refuses keys that are not among `keys`.
-    pub(crate) fn only(self, keys: &[&str], elsewhere: &[(&str, &str)]) -> Result<Self, ScenarioError> {
-        match self.table.entries().find(|entry| !keys.contains(&entry.key.as_str())) {
+    pub(crate) fn known(self, keys: &[Key], elsewhere: &[(&str, &str)]) -> Result<Self, ScenarioError> {
+        match self.table.entries().find(|entry| keys.iter().all(|key| key.name != entry.key)) {
             Some(entry) => Err(self.unknown(entry, keys, elsewhere)),
             None => Ok(self),
         }
     }
 
-    fn unknown(&self, entry: &Entry, keys: &[&str], elsewhere: &[(&str, &str)]) -> ScenarioError {
+    /// Refuses values that `keys` do not take.
+    pub(crate) fn checked(self, keys: &[Key]) -> Result<Self, ScenarioError> {
+        for (written, field) in self.fields() {
+            keys.iter().find(|key| key.name == written).map_or(Ok(()), |key| key.takes.check(&field))?;
+        }
+        Ok(self)
+    }
+
+    fn unknown(&self, entry: &Entry, keys: &[Key], elsewhere: &[(&str, &str)]) -> ScenarioError {
         let path = join(&self.path, &entry.key);
         let message = format!("there is no key \"{}\" here", entry.key);
         let error = ScenarioError::new(self.source, &entry.at, &path, message).of_unknown_key();
         match elsewhere.iter().find(|(key, _)| *key == entry.key) {
             Some((_, help)) => error.with_help(*help),
-            None => error.with_help(suggest::help(&entry.key, keys.iter().copied())),
+            None => error.with_help(suggest::help(&entry.key, keys.iter().map(|key| key.name))),
         }
     }
 

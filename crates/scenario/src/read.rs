@@ -1,17 +1,17 @@
 //! Converts keys and values into a checked scenario.
 
-mod application;
+pub(crate) mod application;
 pub(crate) mod flows;
 mod memory;
-mod network;
+pub(crate) mod network;
 mod packets;
 mod phases;
 mod queue;
 mod score;
 mod shaper;
-mod source;
+pub(crate) mod source;
 mod tcp;
-mod tfrc;
+pub(crate) mod tfrc;
 mod trace;
 mod wire;
 
@@ -21,13 +21,29 @@ use fairlane_qdisc::{Bytes, Duration, Rate};
 
 use crate::error::{ScenarioError, SourceText};
 use crate::field::{Elsewhere, Reader};
+use crate::key::{ANY_TIME, Key, REQUIRED, Takes, key, names};
 use crate::model::Scenario;
 use crate::tree::Table;
 
 pub(crate) use network::link_name;
 
-const KEYS: [&str; 10] =
-    ["name", "duration", "warmup", "seed", "max_flows", "bottleneck", "links", "access", "tcp", "flows"];
+pub(crate) const KEYS: &[Key] = &[
+    key("name", Takes::Text, "the file's name", "the scenario's name"),
+    key("duration", Takes::Time(DURATION), REQUIRED, "simulated time"),
+    key("warmup", ANY_TIME, "0s", "time at the start that is left out of every average; less than `duration`"),
+    key("seed", Takes::Count(SEEDS), "1", "seed of all random numbers"),
+    key("max_flows", Takes::count(&FLOWS), "100000", "more flows than this are taken for a mistake"),
+    key("bottleneck", Takes::Table(&network::BOTTLENECK_KEYS), "", ""),
+    key(
+        "links",
+        Takes::List(&Takes::Table(&network::LINK_KEYS)),
+        "",
+        "instead of `bottleneck`: a network of any topology",
+    ),
+    key("access", Takes::Table(&network::ACCESS_KEYS), "", ""),
+    key("tcp", Takes::Table(&tcp::KEYS), "", ""),
+    key("flows", Takes::List(&Takes::Flow), REQUIRED, "the traffic, in groups of flows with the same parameters"),
+];
 const ELSEWHERE: Elsewhere = &[
     ("nodes", "nodes need no list: they are the ends of the [[links]]"),
     ("link", "links are a list, each begun by [[links]]"),
@@ -37,21 +53,31 @@ const ELSEWHERE: Elsewhere = &[
     ("runs", "how often it runs is asked on the command line: --runs 30"),
 ];
 /// The keys of every group of flows.
-const GROUP_KEYS: [&str; 14] = [
-    "name",
-    "kind",
-    "count",
-    "packet",
-    "class",
-    "start",
-    "stop",
-    "phases",
-    "from",
-    "to",
-    "path",
-    "access",
-    "score",
-    "jitter_buffer",
+pub(crate) const GROUP_KEYS: &[Key] = &[
+    key("name", Takes::Name, REQUIRED, "the group's name; its flows are `name/0`, `name/1`, …"),
+    key("kind", Takes::Choice(flows::kinds), REQUIRED, "the transport"),
+    key("count", Takes::count(&FLOWS), "1; other with `web` and `trace`", "number of flows"),
+    key("packet", Takes::Bytes(PACKET), "1000b", "size of a data packet on the wire"),
+    key("class", Takes::Choice(|| names(&flows::CLASSES)), "cs0", "the traffic class (DSCP) of its data"),
+    key("start", Takes::Times, "0s..1s", "start of each flow, drawn uniformly from a range; within `duration`"),
+    key("stop", ANY_TIME, "never", "time when the flows stop; after the last start"),
+    key(
+        "phases",
+        Takes::List(&Takes::Pair(&[ANY_TIME, ANY_TIME])),
+        "",
+        "instead of `start` and `stop`: the times in which the flows send, each over a fresh connection",
+    ),
+    key("from", Takes::Name, "left with [bottleneck]", "the node where the path begins"),
+    key("to", Takes::Name, "right with [bottleneck]", "the node where the path ends"),
+    key("path", Takes::List(&Takes::Name), "", "instead of `from` and `to`: every node on the way"),
+    key("access", Takes::Table(&network::ACCESS_KEYS), "", ""),
+    key("score", Takes::Choice(|| names(&score::SCORES)), "none", "the application whose score the group has"),
+    key(
+        "jitter_buffer",
+        Takes::Time(score::JITTER_BUFFERS),
+        "60ms",
+        "of `score = \"voip\"`: a packet is played this time after the earliest moment at which one has come, or not at all",
+    ),
 ];
 
 /// A link's or a sender's rate. A faster link would send an acknowledgement in less than a nanosecond.
@@ -69,7 +95,7 @@ const FLOWS: RangeInclusive<u32> = 1..=100_000_000;
 
 /// Checks everything; the first thing that is wrong is the error.
 pub(crate) fn scenario(source: &SourceText, table: &Table) -> Result<Scenario, ScenarioError> {
-    let root = Reader::root(source, table).only(&KEYS, ELSEWHERE)?;
+    let root = Reader::root(source, table).only(KEYS, ELSEWHERE)?;
     let name = root.get("name").map_or(Ok(stem(source.name())), |field| field.text())?.to_owned();
     let (duration, warmup) = times(&root)?;
     let seed = root.get("seed").map_or(Ok(SEED), |field| field.count(&SEEDS))?;
@@ -111,11 +137,11 @@ mod tests {
 
     #[test]
     fn the_reference_names_every_key() {
-        let wire = [&wire::RATE_KEYS[..], &wire::LOSS_KEYS, &shaper::KEYS];
-        let tables = [&KEYS[..], &network::LINK_KEYS, &network::SIDE_KEYS, &tcp::KEYS].into_iter().chain(wire);
-        let (udp, application, tfrc) = (source::keys(), application::keys(), tfrc::keys());
-        let flows = [&GROUP_KEYS[..], &flows::TCP_KEYS, &udp, &application, &tfrc];
-        for key in tables.chain(flows).flatten() {
+        let wire = [&wire::RATE_KEYS, &wire::LOSS_KEYS, &wire::AGGREGATION_KEYS, &shaper::KEYS];
+        let tables = [&network::LINK_KEYS, &network::SIDE_KEYS, &tcp::KEYS].into_iter().chain(wire);
+        let flows = [application::sources(), source::sources(), tfrc::sources()].into_iter().flatten();
+        let keys = tables.flat_map(|table| table.keys.to_vec()).chain(flows.flat_map(|(_, keys)| keys));
+        for Key { name: key, .. } in keys.chain(KEYS.to_vec()) {
             let named = REFERENCE.lines().any(|line| line.starts_with("| ") && line.contains(&format!("`{key}`")));
             assert!(named, "docs/scenario.md has no row for `{key}`");
         }

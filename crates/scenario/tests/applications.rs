@@ -1,5 +1,7 @@
 //! Sources of data for TCP: their meaning in a file, and the messages about mistakes.
 
+mod editor;
+
 use fairlane_scenario::{
     Application, Bytes, Document, Duration, OnOff, Packets, Periods, Rate, Rpc, Scenario, ScenarioError, Score, Size,
     Sizes, Traffic, Transfers, Video, Web,
@@ -9,7 +11,9 @@ fn check(keys: &str) -> Result<Scenario, ScenarioError> {
     let text = format!(
         "duration = \"10s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"t\"\nkind = \"tcp\"\n{keys}\n"
     );
-    Document::parse("test.toml", &text)?.scenario()
+    let read = Document::parse("test.toml", &text).and_then(|document| document.scenario());
+    editor::agrees(&text, &read);
+    read
 }
 
 fn application(keys: &str) -> Application {

@@ -1,5 +1,7 @@
 //! Messages about wrong files: the place, the problem and the remedy.
 
+mod editor;
+
 use std::fmt::Write;
 
 use fairlane_scenario::{Document, Scenario, ScenarioError};
@@ -223,7 +225,9 @@ const GENERAL_CASES: &[Case] = &[
 ];
 
 fn check(text: &str) -> Result<Scenario, ScenarioError> {
-    Document::parse("test.toml", text)?.scenario()
+    let read = Document::parse("test.toml", text).and_then(|document| document.scenario());
+    editor::agrees(text, &read);
+    read
 }
 
 /// The error of a case, after its position has been checked.

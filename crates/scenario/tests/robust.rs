@@ -1,5 +1,7 @@
 //! Whatever is thrown at it: an answer or an error with a place, never a panic.
 
+mod editor;
+
 use std::fs;
 use std::path::Path;
 
@@ -46,7 +48,9 @@ const PIECES: [&str; 24] = [
 ];
 
 fn check(text: &str) -> Result<(), ScenarioError> {
-    Document::parse("test.toml", text)?.scenario().map(|_| ())
+    let scenario = Document::parse("test.toml", text)?.scenario()?;
+    editor::agrees(text, &Ok(scenario));
+    Ok(())
 }
 
 /// The error has a place in the text, and says so.
@@ -156,7 +160,7 @@ fn columns_count_characters_and_lines_may_end_as_on_windows() {
     let text = "# é\r\nname = \"é\"\r\nduration = 1\r\n";
     let error = check(text).expect_err("no unit");
     assert_eq!(error.line_column(), Some((3, 12)));
-    let error = check("\u{feff}seed = \"é\" # é\n").expect_err("no duration");
+    let error = check("\u{feff}name = \"é\" # é\n").expect_err("no duration");
     assert!(error.to_string().starts_with("test.toml:1:1: duration: `duration` is missing"), "{error}");
     let error = check("\u{feff}duration = 1\n").expect_err("no unit");
     assert_eq!(error.line_column(), Some((1, 12)));

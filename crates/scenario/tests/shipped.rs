@@ -1,5 +1,7 @@
 //! The scenario files that come with Fairlane.
 
+mod editor;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,11 +38,27 @@ fn all_are_valid_and_say_which_tcp_they_use() {
     for file in files {
         let text = fs::read_to_string(&file).expect("it can be read");
         assert!(text.starts_with("# "), "{}: no word on what it shows", file.display());
-        let document = Document::load(&file).unwrap_or_else(|error| panic!("{error}"));
-        let scenario = document.scenario().unwrap_or_else(|error| panic!("{error}"));
+        let read = Document::load(&file).and_then(|document| document.scenario());
+        editor::agrees(&text, &read);
+        let scenario = read.unwrap_or_else(|error| panic!("{error}"));
         if scenario.flows.iter().any(|group| matches!(group.traffic, Traffic::Tcp(_))) {
             assert!(text.lines().any(|line| line.starts_with("preset")), "{}: no preset", file.display());
         }
+    }
+}
+
+#[test]
+fn editors_accept_the_examples_of_the_documents() {
+    let docs = folder().join("../docs");
+    for name in ["scenario.md", "first-scenario.md", "course.md"] {
+        let text = fs::read_to_string(docs.join(name)).expect("it can be read");
+        let examples = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let read = |text: &str| {
+            let scenario = Document::parse(name, text).and_then(|document| document.scenario());
+            editor::agrees(text, &scenario);
+            usize::from(scenario.is_ok())
+        };
+        assert!(examples.map(read).sum::<usize>() > 0, "{name} has no whole scenario");
     }
 }
 

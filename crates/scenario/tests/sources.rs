@@ -1,5 +1,7 @@
 //! The sources of UDP: what they mean in a file, and what a slip is told.
 
+mod editor;
+
 use fairlane_scenario::{
     Document, Duration, OnOff, PacketSizes, Periods, Rate, Scenario, ScenarioError, Source, Ssmp, Tfrc, Traffic, Udp,
 };
@@ -8,7 +10,9 @@ fn check(keys: &str) -> Result<Scenario, ScenarioError> {
     let text = format!(
         "duration = \"10s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"u\"\nkind = \"udp\"\n{keys}\n"
     );
-    Document::parse("test.toml", &text)?.scenario()
+    let read = Document::parse("test.toml", &text).and_then(|document| document.scenario());
+    editor::agrees(&text, &read);
+    read
 }
 
 fn udp(keys: &str) -> Udp {
@@ -139,7 +143,9 @@ fn tfrc_is_read() {
         let text = format!(
             "duration = \"10s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"t\"\nkind = \"tfrc\"\n{keys}\n"
         );
-        Document::parse("test.toml", &text)?.scenario()
+        let read = Document::parse("test.toml", &text).and_then(|document| document.scenario());
+        editor::agrees(&text, &read);
+        read
     };
     let traffic = |keys: &str| check(keys).unwrap_or_else(|error| panic!("{error}")).flows.remove(0).traffic;
     assert_eq!(traffic(""), Traffic::Tfrc(Tfrc { rate: None, on_off: None, damping: false, ecn: false }));

@@ -1,5 +1,7 @@
 //! Loss, jitter and rates that vary: what the file says is what the engine is told.
 
+mod editor;
+
 use fairlane_scenario::{
     Document, Duration, LinkSide, Loss, ProbeKind, Rate, Scenario, Shaper, ShaperKind, Size, Wire,
 };
@@ -55,6 +57,7 @@ fn frames_are_of_their_direction() {
             "duration = \"1s\"\n[bottleneck]\nrate = \"1mbit\"\naggregation = {frames}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n"
         );
         let read = Document::parse("s.toml", &text).and_then(|file| file.scenario());
+        editor::agrees(&text, &read);
         read.err().map_or(String::new(), |error| error.to_string())
     };
     for (frames, part) in [
@@ -106,6 +109,7 @@ fn a_shaper_that_contradicts_itself_is_refused() {
             "duration = \"1s\"\n[bottleneck]\nrate = \"8mbit\"\nshaper = {shaper}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n"
         );
         let read = Document::parse("s.toml", &text).and_then(|file| file.scenario());
+        editor::agrees(&text, &read);
         read.err().map_or(String::new(), |error| error.to_string())
     };
     let cases = [
@@ -164,7 +168,10 @@ fn a_rate_can_come_from_a_file() -> Result<(), Box<dyn std::error::Error>> {
     let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text);
     let read = |rate: &str| {
         let text = format!("duration = \"1s\"\n[bottleneck]\nrate = {rate}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n");
-        write("s.toml", &text).map(|()| Document::load(place.path().join("s.toml")).and_then(|file| file.scenario()))
+        write("s.toml", &text)?;
+        let read = Document::load(place.path().join("s.toml")).and_then(|file| file.scenario());
+        editor::agrees(&text, &read);
+        std::io::Result::Ok(read)
     };
     let refusal = |rate: &str| read(rate).map(|read| read.err().map_or(String::new(), |error| error.to_string()));
     write("lte.trace", "1\n2\n3\n5\n")?;

@@ -7,7 +7,9 @@ use fairlane_qdisc::{Bytes, Duration, Rate, Size};
 use crate::application::{Application, Rpc, Sizes, Transfers, Video, Web};
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
-use crate::read::{RATE, source};
+use crate::key::{Key, REQUIRED, SourceKeys, Takes, key, names};
+use crate::read::flows::TCP_KEYS;
+use crate::read::{GROUP_KEYS, PACKET, RATE, source};
 use crate::source::Periods;
 
 /// The application of a group of TCP flows.
@@ -59,6 +61,43 @@ const CONNECTIONS: RangeInclusive<u32> = 1..=1000;
 const OBJECTS: RangeInclusive<u32> = 1..=1_000_000;
 const SIGMAS: RangeInclusive<f64> = 0.0..=10.0;
 
+const SIZE: Key =
+    key("size", Takes::Size, REQUIRED, "mean size of a transfer, an object or a response; rounded up to whole packets");
+const SIZES_KEY: Key = key("sizes", Takes::Choice(|| names(&SIZES_KINDS)), "fixed", "distribution of the sizes");
+const SIGMA: Key = key(
+    "sigma",
+    Takes::Ratio(SIGMAS),
+    "",
+    "of `lognormal`, required: standard deviation of the size's natural logarithm",
+);
+const THINK: Key = key(
+    "think",
+    Takes::Time(THINKS),
+    "one transfer only; for `web` no pause",
+    "mean of the exponential pause after a transfer or a page",
+);
+const MIN_SIZE: Key = key("min_size", Takes::Size, "1b", "the smallest object");
+const OBJECTS_KEY: Key = key("objects", Takes::count(&OBJECTS), REQUIRED, "objects of a page");
+const CONNECTIONS_KEY: Key = key("connections", Takes::count(&CONNECTIONS), REQUIRED, "connections of a browser");
+const REQUEST: Key = key("request", Takes::Bytes(PACKET), REQUIRED, "size of a request, at most `packet`");
+const VIDEO_KEYS: &[Key] = &[
+    key("segment", Takes::Time(PLAYBACK), "4s", "playback time of a segment"),
+    key("ladder", Takes::List(&Takes::Rate(RATE)), "0.3 to 8 Mbit/s", "its bit rates on the wire, rising"),
+    key("buffer", Takes::Time(PLAYBACK), "240s", "the most playback time that the player holds, two segments at least"),
+    key(
+        "reservoir",
+        Takes::Time(PLAYBACK),
+        "3/8 of `buffer`",
+        "up to this playback time the lowest bit rate is chosen",
+    ),
+    key(
+        "cushion",
+        Takes::Time(PLAYBACK),
+        "21/40 of `buffer`, as far as a segment has room above it",
+        "over this playback time, above the reservoir, the choice rises to the highest bit rate",
+    ),
+];
+
 #[derive(Clone, Copy)]
 enum SizesKind {
     Fixed,
@@ -81,16 +120,21 @@ impl ApplicationKind {
     }
 
     /// The keys that it has beside `source`.
-    pub(crate) const fn keys(self) -> &'static [&'static str] {
+    const fn keys(self) -> &'static [Key] {
         match self {
             Self::Ftp => &[],
-            Self::Transfers => &["size", "sizes", "shape", "sigma", "think"],
-            Self::Web => &["size", "sizes", "shape", "sigma", "think", "min_size", "objects", "connections"],
-            Self::Video => &["segment", "ladder", "buffer", "reservoir", "cushion"],
-            Self::Rpc => &["request", "size"],
-            Self::Exponential => &["on", "off"],
-            Self::Pareto => &["on", "off", "shape"],
+            Self::Transfers => &[SIZE, SIZES_KEY, source::SHAPE_KEY, SIGMA, THINK],
+            Self::Web => &[SIZE, SIZES_KEY, source::SHAPE_KEY, SIGMA, THINK, MIN_SIZE, OBJECTS_KEY, CONNECTIONS_KEY],
+            Self::Video => VIDEO_KEYS,
+            Self::Rpc => &[REQUEST, SIZE],
+            Self::Exponential => &[source::ON, source::OFF],
+            Self::Pareto => &[source::ON, source::OFF, source::SHAPE_KEY],
         }
+    }
+
+    /// The keys of a group that has it.
+    pub(crate) fn group_keys(self) -> Vec<Key> {
+        [GROUP_KEYS, TCP_KEYS, self.keys()].concat()
     }
 
     /// Reads it; its data packets have `packet`.
@@ -107,10 +151,14 @@ impl ApplicationKind {
     }
 }
 
-/// The keys of all applications.
-#[cfg(test)]
-pub(crate) fn keys() -> Vec<&'static str> {
-    KINDS.iter().flat_map(|(_, kind)| kind.keys().iter().copied()).collect()
+/// The names of the applications.
+pub(crate) fn kinds() -> Vec<&'static str> {
+    names(&KINDS)
+}
+
+/// The keys of each application.
+pub(crate) fn sources() -> Vec<SourceKeys> {
+    KINDS.iter().map(|(name, kind)| (*name, kind.group_keys())).collect()
 }
 
 fn web(group: &Reader<'_>) -> Result<Web, ScenarioError> {

@@ -5,14 +5,20 @@ use fairlane_qdisc::{Duration, Rate};
 use crate::application::{Application, Web};
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
+use crate::key::{Key, SourceKeys, Takes, key, names};
 use crate::model::{FlowGroup, Hop, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
-use crate::read::{DEFAULT_PACKET, FLOWS, GROUP_KEYS, PACKET, application, packets, phases, score, source, tcp, tfrc};
+use crate::read::{DEFAULT_PACKET, FLOWS, PACKET, application, packets, phases, score, source, tcp, tfrc};
 use crate::source::{Source, Udp};
-use crate::tcp::Tcp;
+use crate::tcp::{Congestion, Tcp};
 use crate::{route, suggest};
 
-pub(crate) const TCP_KEYS: [&str; 4] = ["cc", "window", "tcp", "source"];
+pub(crate) const TCP_KEYS: &[Key] = &[
+    key("cc", Takes::Choice(|| Congestion::ALL.map(Congestion::name).to_vec()), "reno", "congestion control"),
+    key("window", Takes::count(&tcp::WINDOWS), "10000", "the receiver's window in packets"),
+    key("tcp", Takes::Table(&tcp::KEYS), "", ""),
+    key("source", Takes::Choice(application::kinds), "ftp", "source of the data"),
+];
 const TCP_ELSEWHERE: Elsewhere = &[
     ("rate", "TCP finds its rate by itself: `rate` is for kind = \"udp\""),
     ("jitter", "TCP is clocked by its acknowledgements: `jitter` is for kind = \"udp\""),
@@ -34,9 +40,23 @@ enum TrafficKind {
 const KINDS: [(&str, TrafficKind); 3] =
     [("tcp", TrafficKind::Tcp), ("udp", TrafficKind::Udp), ("tfrc", TrafficKind::Tfrc)];
 
+/// The names of the kinds.
+pub(crate) fn kinds() -> Vec<&'static str> {
+    names(&KINDS)
+}
+
+/// The keys of each source of each kind; the first source is the one that need not be named.
+pub(crate) fn sources() -> [(&'static str, Vec<SourceKeys>); 3] {
+    KINDS.map(|(name, kind)| match kind {
+        TrafficKind::Tcp => (name, application::sources()),
+        TrafficKind::Udp => (name, source::sources()),
+        TrafficKind::Tfrc => (name, tfrc::sources()),
+    })
+}
+
 /// The code points of the DSCP that have a name, as bytes: class selectors (RFC 2474), assured forwarding (RFC 2597),
 /// expedited forwarding (RFC 3246), voice admit (RFC 5865) and lower effort (RFC 8622).
-const CLASSES: [(&str, u8); 23] = [
+pub(crate) const CLASSES: [(&str, u8); 23] = [
     ("cs0", 0),
     ("cs1", 8 << 2),
     ("cs2", 16 << 2),
@@ -116,8 +136,8 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
     let traffic = match kind {
         TrafficKind::Tcp => {
             let application = application::ApplicationKind::of(table)?;
-            let keys = [&GROUP_KEYS[..], &TCP_KEYS, application.keys()].concat();
-            let table = table.clone().only(&keys, &[TCP_ELSEWHERE, application::ELSEWHERE].concat())?;
+            let table =
+                table.clone().only(&application.group_keys(), &[TCP_ELSEWHERE, application::ELSEWHERE].concat())?;
             Traffic::Tcp(Tcp {
                 application: application.read(&table, packet)?,
                 ..tcp::of_group(around.tcp, &table, packet, application)?

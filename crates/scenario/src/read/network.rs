@@ -6,10 +6,11 @@ use fairlane_qdisc::{Duration, QdiscParameters, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Reader, name};
+use crate::key::{ANY_TIME, Key, REQUIRED, TableKeys, Takes, key};
 use crate::model::{Access, Link, LinkSide};
 use crate::read::RATE;
 use crate::read::queue::{plain, queue};
-use crate::read::wire;
+use crate::read::{shaper, wire};
 use crate::wire::{RateSteps, Wire};
 
 /// The nodes of the dumbbell.
@@ -25,17 +26,67 @@ const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(
 /// papers have 10 Mbit/s before 1 Mbit/s.
 const ACCESS_FACTOR: u64 = 10;
 
-/// The keys of `[bottleneck]`.
-const BOTTLENECK_KEYS: [&str; 9] =
-    ["rate", "delay", "queue", "shaper", "reverse", "loss", "jitter", "reorder", "aggregation"];
-/// The keys of one of `[[links]]`.
-pub(crate) const LINK_KEYS: [&str; 12] =
-    ["name", "from", "to", "rate", "delay", "queue", "shaper", "reverse", "loss", "jitter", "reorder", "aggregation"];
-/// The keys of `reverse`.
-pub(crate) const SIDE_KEYS: [&str; 8] =
-    ["rate", "delay", "queue", "shaper", "loss", "jitter", "reorder", "aggregation"];
-/// The keys of `access`.
-const ACCESS_KEYS: [&str; 3] = ["rate", "delay", "queue"];
+const LINK_RATE: Key = key("rate", wire::RATES, REQUIRED, "rate of transmission, or a table for a rate that varies");
+const DELAY_KEY: Key = key("delay", Takes::Time(DELAYS), "1ms", "propagation delay, one way");
+const QUEUE: Key = key("queue", Takes::Queue, "", "");
+const SHAPER: Key = key("shaper", Takes::Table(&shaper::KEYS), "", "");
+const LOSS: Key = key(
+    "loss",
+    wire::LOSSES,
+    "0",
+    "random loss on the wire, behind the queue: a probability, or a table for loss in bursts",
+);
+const JITTER: Key = key("jitter", ANY_TIME, "0s", "each packet's delay is drawn uniformly from `delay` ± this");
+const REORDER: Key = key("reorder", Takes::Switch, "false", "packets may overtake each other");
+const AGGREGATION: Key = key("aggregation", Takes::Table(&wire::AGGREGATION_KEYS), "", "");
+const REVERSE: Key = key("reverse", Takes::Table(&SIDE_KEYS), "", "");
+
+pub(crate) const BOTTLENECK_KEYS: TableKeys = TableKeys {
+    name: "bottleneck",
+    meaning: "a dumbbell: one link between the nodes `left` and `right`",
+    keys: &[LINK_RATE, DELAY_KEY, QUEUE, SHAPER, REVERSE, LOSS, JITTER, REORDER, AGGREGATION],
+};
+pub(crate) const LINK_KEYS: TableKeys = TableKeys {
+    name: "link",
+    meaning: "a link between two nodes",
+    keys: &[
+        key("name", Takes::Name, "`from-to`, such as r1-r2", "the link's name in outcomes"),
+        key("from", Takes::Name, REQUIRED, "the node where it begins"),
+        key("to", Takes::Name, REQUIRED, "the node where it ends"),
+        LINK_RATE,
+        DELAY_KEY,
+        QUEUE,
+        SHAPER,
+        REVERSE,
+        LOSS,
+        JITTER,
+        REORDER,
+        AGGREGATION,
+    ],
+};
+pub(crate) const SIDE_KEYS: TableKeys = TableKeys {
+    name: "reverse",
+    meaning: "the other direction of the link: by default the same rate and delay, droptail of 1000 packets, and nothing else",
+    keys: &[
+        key("rate", wire::RATES, "that of the link", "rate of transmission, or a table for a rate that varies"),
+        key("delay", Takes::Time(DELAYS), "that of the link", "propagation delay, one way"),
+        QUEUE,
+        SHAPER,
+        LOSS,
+        JITTER,
+        REORDER,
+        AGGREGATION,
+    ],
+};
+pub(crate) const ACCESS_KEYS: TableKeys = TableKeys {
+    name: "access",
+    meaning: "the links between hosts and nodes",
+    keys: &[
+        key("rate", Takes::Rate(RATE), "ten times the fastest link, so that it limits no flow", "rate of transmission"),
+        key("delay", Takes::Time(DELAYS), "1ms", "propagation delay, one way"),
+        QUEUE,
+    ],
+};
 
 const WIRE_IS_OF_LINKS: &str = "it is for links between nodes: [bottleneck] or [[links]]";
 const ACCESS_ELSEWHERE: Elsewhere = &[
@@ -114,7 +165,7 @@ pub(crate) fn network(root: &Reader<'_>) -> Result<Network, ScenarioError> {
 }
 
 fn dumbbell(table: Reader<'_>) -> Result<Network, ScenarioError> {
-    let table = table.only(&BOTTLENECK_KEYS, SIDE_ELSEWHERE)?;
+    let table = table.only(BOTTLENECK_KEYS.keys, SIDE_ELSEWHERE)?;
     let (forward, reverse) = sides(&table)?;
     let link = Link { name: BOTTLENECK.to_owned(), from: 0, to: 1, forward, reverse };
     let nodes = vec![LEFT.to_owned(), RIGHT.to_owned()];
@@ -137,7 +188,7 @@ fn general(tables: &[Reader<'_>]) -> Result<Network, ScenarioError> {
 
 /// Reads one of `[[links]]`; a node that has not been named before is added to `nodes`.
 fn link(table: Reader<'_>, nodes: &mut Vec<String>) -> Result<Link, ScenarioError> {
-    let table = table.only(&LINK_KEYS, SIDE_ELSEWHERE)?;
+    let table = table.known(LINK_KEYS.keys, SIDE_ELSEWHERE)?;
     let from = name(&table.need("from", "\"r1\"")?)?;
     let to_field = table.need("to", "\"r2\"")?;
     let to = name(&to_field)?;
@@ -146,7 +197,7 @@ fn link(table: Reader<'_>, nodes: &mut Vec<String>) -> Result<Link, ScenarioErro
     }
     let link_name =
         table.get("name").map_or_else(|| Ok(link_name(from, to)), |field| name(&field).map(str::to_owned))?;
-    let (forward, reverse) = sides(&table.called(format!("links.{link_name}")))?;
+    let (forward, reverse) = sides(&table.called(format!("links.{link_name}")).checked(LINK_KEYS.keys)?)?;
     let mut index = |node: &str| {
         nodes.iter().position(|known| known == node).unwrap_or_else(|| {
             nodes.push(node.to_owned());
@@ -176,7 +227,7 @@ fn sides(table: &Reader<'_>) -> Result<(LinkSide, LinkSide), ScenarioError> {
 }
 
 fn side(table: Reader<'_>, forward: &LinkSide) -> Result<LinkSide, ScenarioError> {
-    let table = table.only(&SIDE_KEYS, SIDE_ELSEWHERE)?;
+    let table = table.only(SIDE_KEYS.keys, SIDE_ELSEWHERE)?;
     let same = || Ok((forward.rate, forward.wire.rates.clone()));
     let (rate, rates) = table.get("rate").map_or_else(same, |field| wire::rate(&field))?;
     let delay = delay(&table, forward.delay)?;
@@ -191,7 +242,7 @@ fn same_rate(forward: &LinkSide) -> Wire {
 
 /// Reads a table of hosts' links; missing keys are as in `base`.
 fn access_table(base: Option<&AccessTable>, table: Reader<'_>) -> Result<AccessTable, ScenarioError> {
-    let table = table.only(&ACCESS_KEYS, &[ACCESS_ELSEWHERE, SIDE_ELSEWHERE].concat())?;
+    let table = table.only(ACCESS_KEYS.keys, &[ACCESS_ELSEWHERE, SIDE_ELSEWHERE].concat())?;
     let stated = table.get("rate").map(|field| field.unit_in(&RATE)).transpose()?;
     let rate = stated.or_else(|| base.and_then(|base| base.rate));
     let delay = delay(&table, base.map_or(DELAY, |base| base.delay))?;

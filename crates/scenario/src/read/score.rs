@@ -11,9 +11,9 @@ use crate::source::{Source, Udp};
 
 /// The usual jitter buffer, an assumption: three packets of 20 ms.
 const JITTER_BUFFER: Duration = Duration::from_millis(60);
-const JITTER_BUFFERS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(10_000);
+pub(crate) const JITTER_BUFFERS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(10_000);
 
-const SCORES: [(&str, Score); 4] = [
+pub(crate) const SCORES: [(&str, Score); 4] = [
     ("voip", Score::Voip { jitter_buffer: JITTER_BUFFER }),
     ("web", Score::Web),
     ("video-streaming", Score::VideoStreaming),

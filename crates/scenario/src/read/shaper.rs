@@ -7,11 +7,38 @@ use fairlane_qdisc::{Rate, Size};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
+use crate::key::{REQUIRED, TableKeys, Takes, key};
 use crate::read::RATE;
 use crate::shaper::{ProbeKind, Shaper, ShaperKind};
 
-/// The keys of a shaper.
-pub(crate) const KEYS: [&str; 7] = ["kind", "rate", "min", "max", "law", "probe", "buffer"];
+pub(crate) const KEYS: TableKeys = TableKeys {
+    name: "shaper",
+    meaning: "a shaper in front of the link, as a router in front of a modem",
+    keys: &[
+        key(
+            "kind",
+            Takes::Choice(|| ShaperKind::ALL.map(ShaperKind::name).to_vec()),
+            "fixed",
+            "a fixed rate, or one that a controller adjusts",
+        ),
+        key("rate", Takes::Rate(RATE), REQUIRED, "the fixed rate, or the one at which the controller starts"),
+        key("min", Takes::Rate(RATE), "a quarter of `rate`", "the controller's lowest rate"),
+        key("max", Takes::Rate(RATE), "four times `rate`", "the controller's highest rate"),
+        key(
+            "law",
+            Takes::Choice(|| Law::ALL.map(Law::name).to_vec()),
+            "follow",
+            "the controller's law: Fairlane's own, or that of cake-autorate 3",
+        ),
+        key(
+            "probe",
+            Takes::Choice(|| ProbeKind::ALL.map(ProbeKind::name).to_vec()),
+            "echo",
+            "what the controller's probes tell: their round trip, or the delay one way",
+        ),
+        key("buffer", Takes::Size, "1000p", "the size of the link's own buffer"),
+    ],
+};
 const ELSEWHERE: Elsewhere = &[
     ("fixed", "a fixed shaper is kind = \"fixed\" with its rate, rate = \"8mbit\""),
     ("autorate", "a shaper with a controller is kind = \"autorate\""),
@@ -30,7 +57,7 @@ const AROUND: u64 = 4;
 /// Reads the shaper of a link; `None` if it has none.
 pub(crate) fn shaper(parent: &Reader<'_>) -> Result<Option<Shaper>, ScenarioError> {
     let Some(field) = parent.get("shaper") else { return Ok(None) };
-    let table = field.table()?.only(&KEYS, ELSEWHERE)?;
+    let table = field.table()?.only(KEYS.keys, ELSEWHERE)?;
     let choices = ShaperKind::ALL.map(|kind| (kind.name(), kind));
     let kind = table.get("kind").map_or(Ok(ShaperKind::Fixed), |field| field.choice("shaper", &choices, &[]))?;
     let rate: Rate = table.need("rate", "\"8mbit\"")?.unit_in(&RATE)?;

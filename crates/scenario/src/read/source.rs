@@ -6,6 +6,7 @@ use fairlane_qdisc::{Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
+use crate::key::{Key, REQUIRED, SourceKeys, Takes, key, names};
 use crate::read::{GROUP_KEYS, PACKET, RATE, packets};
 use crate::source::{OnOff, PacketSizes, Periods, Source, Ssmp, Udp};
 
@@ -54,26 +55,53 @@ const KINDS: [(&str, SourceKind); 7] = [
 
 impl SourceKind {
     /// The keys that it has beside `source` and `ecn`.
-    const fn keys(self) -> &'static [&'static str] {
+    const fn keys(self) -> &'static [Key] {
         match self {
-            Self::Cbr => &["rate", "sizes", "jitter"],
-            Self::Poisson => &["rate", "sizes"],
-            Self::Exponential => &["rate", "sizes", "on", "off"],
-            Self::Pareto => &["rate", "sizes", "on", "off", "shape"],
-            Self::Geometric => &["rate", "sizes", "slot", "probability"],
-            Self::Ssmp => &["rate", "sizes", "slot", "probability", "states", "a", "hurst"],
-            Self::Trace => &["trace"],
+            Self::Cbr => &[RATE_KEY, SIZES_KEY, JITTER_KEY],
+            Self::Poisson => &[RATE_KEY, SIZES_KEY],
+            Self::Exponential => &[RATE_KEY, SIZES_KEY, ON, OFF],
+            Self::Pareto => &[RATE_KEY, SIZES_KEY, ON, OFF, SHAPE_KEY],
+            Self::Geometric => &[MEAN_RATE, SIZES_KEY, SLOT, PROBABILITY],
+            Self::Ssmp => &[MEAN_RATE, SIZES_KEY, SLOT, PROBABILITY, STATES_KEY, A, HURST],
+            Self::Trace => &[TRACE],
         }
+    }
+
+    /// The keys of a group that has it.
+    fn group_keys(self) -> Vec<Key> {
+        [GROUP_KEYS, COMMON_KEYS, self.keys()].concat()
     }
 }
 
-/// The keys of all sources.
-#[cfg(test)]
-pub(crate) fn keys() -> Vec<&'static str> {
-    KINDS.iter().flat_map(|(_, kind)| kind.keys().iter().copied()).chain(COMMON_KEYS).collect()
+/// The keys of each source.
+pub(crate) fn sources() -> Vec<SourceKeys> {
+    KINDS.iter().map(|(name, kind)| (*name, kind.group_keys())).collect()
 }
 
-const COMMON_KEYS: [&str; 2] = ["source", "ecn"];
+const COMMON_KEYS: &[Key] = &[
+    key("source", Takes::Choice(|| names(&KINDS)), "cbr", "times of sending"),
+    key("ecn", Takes::Switch, "false", "the packets are ECN-capable"),
+];
+const RATE_KEY: Key = key("rate", Takes::Rate(RATE), REQUIRED, "rate on the wire; of on periods if there are any");
+const MEAN_RATE: Key = key("rate", Takes::Rate(RATE), "", "mean rate on the wire: this or `probability`");
+const SIZES_KEY: Key =
+    key("sizes", Takes::Choice(|| names(&SIZES)), "fixed", "packets have the size `packet`, or that mean");
+const JITTER_KEY: Key = key(
+    "jitter",
+    Takes::Ratio(JITTER),
+    "0",
+    "each gap is drawn uniformly from 1 − jitter to 1 + jitter times the mean",
+);
+pub(crate) const ON: Key = key("on", Takes::Time(TIMES), REQUIRED, "mean length of an on period");
+pub(crate) const OFF: Key = key("off", Takes::Time(TIMES), REQUIRED, "mean length of an off period");
+pub(crate) const SHAPE_KEY: Key = key("shape", Takes::Ratio(SHAPES), "1.5", "index of the Pareto tail");
+const SLOT: Key = key("slot", Takes::Time(TIMES), REQUIRED, "length of a slot");
+const PROBABILITY: Key =
+    key("probability", Takes::Ratio(PROBABILITIES), "", "packets a slot in the mean: this or `rate`");
+const STATES_KEY: Key = key("states", Takes::count(&STATES), "8", "states of the chain");
+const A: Key = key("a", Takes::Ratio(BASES), "10", "the chain's base");
+const HURST: Key = key("hurst", Takes::Ratio(HURSTS), "0.8", "the Hurst parameter H");
+const TRACE: Key = key("trace", Takes::Text, REQUIRED, "the recorded packets: a table (.csv) or a capture");
 const SIZES: [(&str, PacketSizes); 2] = [("fixed", PacketSizes::Fixed), ("geometric", PacketSizes::Geometric)];
 /// The largest mean of geometric sizes: one in 10^14 is above the 65,535 bytes that a packet has at the most.
 const GEOMETRIC_MEAN: Bytes = Bytes::new(2000);
@@ -94,7 +122,7 @@ const CHAIN: Ssmp = Ssmp { states: 8, a: 10.0, hurst: 0.8 };
 /// Reads the UDP source of `group`, with packets of `packet`.
 pub(crate) fn udp(group: Reader<'_>, packet: Bytes) -> Result<Udp, ScenarioError> {
     let kind = group.get("source").map_or(Ok(SourceKind::Cbr), |field| field.choice("source of UDP", &KINDS, &[]))?;
-    let group = group.only(&[&GROUP_KEYS[..], &COMMON_KEYS, kind.keys()].concat(), ELSEWHERE)?;
+    let group = group.only(&kind.group_keys(), ELSEWHERE)?;
     let ecn = group.get("ecn").map_or(Ok(false), |field| field.switch())?;
     let sizes = sizes(&group, packet)?;
     let (rate, source) = match kind {

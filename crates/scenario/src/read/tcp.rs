@@ -6,6 +6,7 @@ use fairlane_qdisc::{Bytes, Duration, Size};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
+use crate::key::{TableKeys, Takes, key, names};
 use crate::read::application::ApplicationKind;
 use crate::read::{DEFAULT_PACKET, PACKET};
 use crate::tcp::{AfterIdle, Congestion, LossRecovery, SlowStart, Tcp};
@@ -35,30 +36,91 @@ impl Preset {
     }
 }
 
-pub(crate) const KEYS: [&str; 22] = [
-    "preset",
-    "tick",
-    "min_rto",
-    "max_rto",
-    "initial_rto",
-    "initial_window",
-    "limited_transmit",
-    "byte_counting",
-    "timestamps",
-    "delayed_ack",
-    "ack",
-    "ecn",
-    "accurate_ecn",
-    "ecn_timeout",
-    "pacing",
-    "burst",
-    "after_idle",
-    "recovery",
-    "slow_start",
-    "ledbat_target",
-    "ledbat_gain",
-    "handshake",
-];
+const BY_PRESET: &str = "that of the preset";
+
+pub(crate) const KEYS: TableKeys = TableKeys {
+    name: "tcp",
+    meaning: "the parameters of TCP flows; those of a group replace those of the file",
+    keys: &[
+        key("preset", Takes::Choice(|| names(&PRESETS)), "ns2-1999", "the values of the other keys by default"),
+        key("tick", Takes::Time(TIMES), BY_PRESET, "granularity of the retransmission clock"),
+        key("min_rto", Takes::Time(TIMES), BY_PRESET, "the smallest retransmission timeout"),
+        key("max_rto", Takes::Time(TIMES), BY_PRESET, "the largest retransmission timeout"),
+        key("initial_rto", Takes::Time(TIMES), BY_PRESET, "the retransmission timeout before the first measurement"),
+        key("initial_window", Takes::count(&WINDOWS), BY_PRESET, "initial congestion window in packets"),
+        key(
+            "limited_transmit",
+            Takes::Switch,
+            BY_PRESET,
+            "new segments on the first duplicate acknowledgements (RFC 3042)",
+        ),
+        key(
+            "byte_counting",
+            Takes::Switch,
+            BY_PRESET,
+            "the window grows by the packets that are acknowledged (RFC 3465)",
+        ),
+        key("timestamps", Takes::Switch, BY_PRESET, "every round trip is measured (RFC 7323), not one a window"),
+        key(
+            "delayed_ack",
+            Takes::Either(&Takes::Time(ACK_DELAYS), &Takes::Off),
+            BY_PRESET,
+            "one acknowledgement for two packets, or after this time (RFC 1122)",
+        ),
+        key("ack", Takes::Bytes(PACKET), "40b", "size of an acknowledgement on the wire"),
+        key(
+            "ecn",
+            Takes::Switch,
+            "false, or as the congestion control needs it",
+            "Explicit Congestion Notification (RFC 3168)",
+        ),
+        key("accurate_ecn", Takes::Switch, "false", "marks are fed back by the counter of accurate ECN (RFC 9768)"),
+        key(
+            "ecn_timeout",
+            Takes::Switch,
+            "false",
+            "a mark at a window of one packet makes the sender wait for its timer",
+        ),
+        key(
+            "pacing",
+            Takes::Switch,
+            "false, or as the congestion control needs it",
+            "packets leave evenly spread over the round trip, not in bursts",
+        ),
+        key(
+            "burst",
+            Takes::Size,
+            "one packet",
+            "the most that a paced sender releases at once, as segmentation offload",
+        ),
+        key(
+            "after_idle",
+            Takes::Choice(|| AfterIdle::ALL.map(AfterIdle::name).to_vec()),
+            "keep",
+            "what becomes of a window that is not used",
+        ),
+        key(
+            "recovery",
+            Takes::Choice(|| LossRecovery::CHOICES.map(LossRecovery::name).to_vec()),
+            BY_PRESET,
+            "loss recovery; some congestion controls have their own",
+        ),
+        key(
+            "slow_start",
+            Takes::Choice(|| SlowStart::ALL.map(SlowStart::name).to_vec()),
+            BY_PRESET,
+            "the end of slow start: by a loss or a mark, or before it by HyStart or HyStart++",
+        ),
+        key("ledbat_target", Takes::Time(TIMES), "100ms", "the queueing delay that `ledbat` keeps (RFC 6817)"),
+        key(
+            "ledbat_gain",
+            Takes::Ratio(GAINS),
+            "1",
+            "the packets by which the window of `ledbat` grows in a round trip",
+        ),
+        key("handshake", Takes::Switch, BY_PRESET, "connections open with SYN, SYN-ACK and ACK"),
+    ],
+};
 const ELSEWHERE: Elsewhere = &[
     ("cc", "the congestion control is a key of each group of flows: [[flows]] cc = \"reno\""),
     ("window", "the receiver's window is a key of each group of flows: [[flows]] window = 300"),
@@ -69,7 +131,7 @@ const ELSEWHERE: Elsewhere = &[
 
 /// The default window in packets: large enough not to limit a flow.
 const WINDOW: u32 = 10_000;
-const WINDOWS: RangeInclusive<u32> = 1..=1_000_000;
+pub(crate) const WINDOWS: RangeInclusive<u32> = 1..=1_000_000;
 const TIMES: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000);
 /// RFC 6817 allows 1 at most; RFC 7928, section 5.4, asks for 10.
 const GAINS: RangeInclusive<f64> = 0.001..=100.0;
@@ -90,7 +152,7 @@ pub(crate) fn of_group(
     let congestion =
         group.get("cc").map_or(Ok(Congestion::Reno), |cc| cc.choice("congestion control", &choices, &[]))?;
     let window = group.get("window").map_or(Ok(WINDOW), |window| window.count32(&WINDOWS))?;
-    let own = group.get("tcp").map(|own| own.table()?.only(&KEYS, ELSEWHERE)).transpose()?;
+    let own = group.get("tcp").map(|own| own.table()?.only(KEYS.keys, ELSEWHERE)).transpose()?;
     let base = base.filter(|_| own.as_ref().is_none_or(|own| own.get("preset").is_none()));
     let preset = own.iter().chain(base).find_map(|table| table.get("preset"));
     let preset = preset.map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?;
@@ -108,7 +170,7 @@ pub(crate) fn of_group(
 
 /// Checks the `[tcp]` table.
 pub(crate) fn table(table: Reader<'_>) -> Result<Reader<'_>, ScenarioError> {
-    let table = table.only(&KEYS, ELSEWHERE)?;
+    let table = table.only(KEYS.keys, ELSEWHERE)?;
     let preset = table.get("preset").map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?;
     replace(&mut preset.tcp(Congestion::Reno, WINDOW, ApplicationKind::Ftp), &table, DEFAULT_PACKET)?;
     Ok(table)

@@ -2,11 +2,22 @@
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Reader};
+use crate::key::{Key, SourceKeys, Takes, key, names};
 use crate::model::Tfrc;
 use crate::read::{GROUP_KEYS, RATE, source};
 use crate::source::Periods;
 
-const COMMON_KEYS: [&str; 4] = ["source", "rate", "damping", "ecn"];
+const COMMON_KEYS: &[Key] = &[
+    key("source", Takes::Choice(|| names(&KINDS)), "ftp", "source of the data"),
+    key("rate", Takes::Rate(RATE), "no limit", "the highest rate of the application"),
+    key(
+        "damping",
+        Takes::Switch,
+        "false",
+        "packets are spaced by the round trip of the moment (RFC 5348, section 4.5)",
+    ),
+    key("ecn", Takes::Switch, "false", "the packets are ECN-capable; a mark counts as a loss"),
+];
 const ELSEWHERE: Elsewhere = &[
     ("jitter", "`jitter` is for kind = \"udp\" with source = \"cbr\""),
     ("cc", "TFRC is a congestion control of its own: `cc` is for kind = \"tcp\""),
@@ -31,25 +42,29 @@ const KINDS: [(&str, TfrcSource); 3] =
 
 impl TfrcSource {
     /// The keys that it has beside the common ones.
-    const fn keys(self) -> &'static [&'static str] {
+    const fn keys(self) -> &'static [Key] {
         match self {
             Self::Ftp => &[],
-            Self::Exponential => &["on", "off"],
-            Self::Pareto => &["on", "off", "shape"],
+            Self::Exponential => &[source::ON, source::OFF],
+            Self::Pareto => &[source::ON, source::OFF, source::SHAPE_KEY],
         }
+    }
+
+    /// The keys of a group that has it.
+    fn group_keys(self) -> Vec<Key> {
+        [GROUP_KEYS, COMMON_KEYS, self.keys()].concat()
     }
 }
 
-/// The keys of all sources.
-#[cfg(test)]
-pub(crate) fn keys() -> Vec<&'static str> {
-    KINDS.iter().flat_map(|(_, kind)| kind.keys().iter().copied()).chain(COMMON_KEYS).collect()
+/// The keys of each source.
+pub(crate) fn sources() -> Vec<SourceKeys> {
+    KINDS.iter().map(|(name, kind)| (*name, kind.group_keys())).collect()
 }
 
 /// Reads the TFRC flow of `group`.
 pub(crate) fn tfrc(group: Reader<'_>) -> Result<Tfrc, ScenarioError> {
     let kind = group.get("source").map_or(Ok(TfrcSource::Ftp), |field| field.choice("source of TFRC", &KINDS, &[]))?;
-    let group = group.only(&[&GROUP_KEYS[..], &COMMON_KEYS, kind.keys()].concat(), ELSEWHERE)?;
+    let group = group.only(&kind.group_keys(), ELSEWHERE)?;
     let on_off = match kind {
         TfrcSource::Ftp => None,
         TfrcSource::Exponential => Some(source::on_off(&group, Periods::Exponential)?),

@@ -6,6 +6,7 @@ use fairlane_qdisc::{Duration, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
+use crate::key::{ANY_TIME, REQUIRED, TableKeys, Takes, key};
 use crate::read::{DURATION, RATE, shaper, trace};
 use crate::wire::{Aggregation, Loss, RateSteps, Wire};
 
@@ -13,24 +14,63 @@ use crate::wire::{Aggregation, Loss, RateSteps, Wire};
 const STEP: RangeInclusive<Rate> = Rate::from_bits_per_second(0)..=*RATE.end();
 const PROBABILITY: RangeInclusive<f64> = 0.0..=1.0;
 
-/// The keys of a rate that varies.
-pub(crate) const RATE_KEYS: [&str; 4] = ["steps", "trace", "every", "opportunities"];
+/// A rate, or a table of how it varies.
+pub(crate) const RATES: Takes = Takes::Either(&Takes::Rate(RATE), &Takes::Table(&RATE_KEYS));
+pub(crate) const RATE_KEYS: TableKeys = TableKeys {
+    name: "rates",
+    meaning: "a rate that varies",
+    keys: &[
+        key(
+            "steps",
+            Takes::List(&Takes::Pair(&[ANY_TIME, Takes::Rate(STEP)])),
+            "",
+            "each rate with the time from which it holds, the first at 0s; a rate of 0bit is an outage",
+        ),
+        key("trace", Takes::Text, "", "instead of `steps`: a file of times and rates (.csv), or a mahimahi trace"),
+        key("every", Takes::Time(DURATION), "never; for a mahimahi trace, its length", "period of the steps"),
+        key("opportunities", Takes::Switch, "false", "the link delivers at the moments of a mahimahi trace, exactly"),
+    ],
+};
 const RATE_ELSEWHERE: Elsewhere = &[
     ("file", "a file of rates is called `trace`: trace = \"lte.trace\""),
     ("repeat", "the time after which all begins again is called `every`: every = \"10s\""),
 ];
 const STEPS: &str = "[[\"0s\", \"10mbit\"], [\"5s\", \"2mbit\"]]";
 
-/// The keys of bursty loss, which are tc-netem's.
-pub(crate) const LOSS_KEYS: [&str; 4] = ["p", "r", "1-h", "1-k"];
+/// A probability, or a table of bursty loss.
+pub(crate) const LOSSES: Takes = Takes::Either(&Takes::Ratio(PROBABILITY), &Takes::Table(&LOSS_KEYS));
+/// The keys are tc-netem's.
+pub(crate) const LOSS_KEYS: TableKeys = TableKeys {
+    name: "loss",
+    meaning: "loss in bursts, as `loss gemodel` of tc-netem(8)",
+    keys: &[
+        key("p", Takes::Ratio(PROBABILITY), REQUIRED, "the probability to go from good to bad"),
+        key("r", Takes::Ratio(PROBABILITY), REQUIRED, "the probability to go from bad to good"),
+        key("1-h", Takes::Ratio(PROBABILITY), "1", "the probability of a loss in the bad state"),
+        key("1-k", Takes::Ratio(PROBABILITY), "0", "the probability of a loss in the good state"),
+    ],
+};
 const LOSS_ELSEWHERE: Elsewhere = &[
     ("h", "the probability of a loss in the bad state is called `1-h`: 1-h = 1.0"),
     ("k", "the probability of a loss in the good state is called `1-k`: 1-k = 0.0"),
     ("gemodel", "its parameters stand at once: loss = { p = 0.01, r = 0.3 }"),
 ];
 
-/// The keys of a link that sends frames of several packets.
-pub(crate) const AGGREGATION_KEYS: [&str; 4] = ["packets", "time", "access", "thin_acks"];
+pub(crate) const AGGREGATION_KEYS: TableKeys = TableKeys {
+    name: "aggregation",
+    meaning: "packets are sent in frames of several, as on Wi-Fi",
+    keys: &[
+        key("packets", Takes::count(&FRAME_PACKETS), REQUIRED, "the most packets of a frame"),
+        key(
+            "time",
+            Takes::Time(FRAME_TIMES),
+            "no limit",
+            "a frame that takes this time or more takes no further packet",
+        ),
+        key("access", Takes::Time(ACCESS_TIMES), REQUIRED, "the wait for access to the medium before each frame"),
+        key("thin_acks", Takes::Switch, "false", "of a flow's acknowledgements in a frame only the last one is sent"),
+    ],
+};
 const AGGREGATION_ELSEWHERE: Elsewhere = &[
     ("frames", "the most packets of a frame are called `packets`: packets = 32"),
     ("txop", "the time after which a frame takes no further packet is called `time`: time = \"4ms\""),
@@ -44,7 +84,7 @@ pub(crate) fn rate(field: &Field<'_>) -> Result<(Rate, Option<RateSteps>), Scena
     if !field.is_table() {
         return Ok((field.unit_in(&RATE)?, None));
     }
-    let table = field.table()?.only(&RATE_KEYS, RATE_ELSEWHERE)?;
+    let table = field.table()?.only(RATE_KEYS.keys, RATE_ELSEWHERE)?;
     if let Some(exact) = table.get("opportunities")
         && exact.switch()?
     {
@@ -140,7 +180,7 @@ pub(crate) fn wire(table: &Reader<'_>, delay: Duration, rates: Option<RateSteps>
 }
 
 fn aggregation(field: &Field<'_>, rates: Option<&RateSteps>) -> Result<Aggregation, ScenarioError> {
-    let table = field.table()?.only(&AGGREGATION_KEYS, AGGREGATION_ELSEWHERE)?;
+    let table = field.table()?.only(AGGREGATION_KEYS.keys, AGGREGATION_ELSEWHERE)?;
     if rates.is_some_and(|rates| !rates.opportunities().is_empty()) {
         let error = field.error("this link delivers at the moments of its trace, not in frames");
         return Err(error.with_help("leave `aggregation` or `opportunities` out"));
@@ -159,7 +199,7 @@ fn loss(field: &Field<'_>) -> Result<Option<Loss>, ScenarioError> {
         let probability = field.ratio(&PROBABILITY)?;
         return Ok((probability > 0.0).then_some(Loss::independent(probability)));
     }
-    let table = field.table()?.only(&LOSS_KEYS, LOSS_ELSEWHERE)?;
+    let table = field.table()?.only(LOSS_KEYS.keys, LOSS_ELSEWHERE)?;
     let ratio = |key: &str, default: f64| table.get(key).map_or(Ok(default), |field| field.ratio(&PROBABILITY));
     let to_bad = table.need("p", "0.01")?.ratio(&PROBABILITY)?;
     let to_good = table.need("r", "0.3")?.ratio(&PROBABILITY)?;
