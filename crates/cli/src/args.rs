@@ -11,6 +11,7 @@ pub(crate) mod compare;
 #[cfg(feature = "manual")]
 pub(crate) mod completions;
 pub(crate) mod explain;
+pub(crate) mod init;
 #[cfg(feature = "lab")]
 pub(crate) mod lab;
 #[cfg(feature = "manual")]
@@ -35,6 +36,7 @@ pub(crate) mod replay;
 pub(crate) mod router;
 pub(crate) mod run;
 pub(crate) mod scenarios;
+pub(crate) mod schema;
 pub(crate) mod shared;
 pub(crate) mod sweep;
 pub(crate) mod theory;
@@ -53,6 +55,7 @@ use self::compare::CompareArgs;
 #[cfg(feature = "manual")]
 use self::completions::CompletionsArgs;
 use self::explain::ExplainArgs;
+use self::init::InitArgs;
 #[cfg(feature = "lab")]
 use self::lab::LabArgs;
 #[cfg(feature = "manual")]
@@ -67,6 +70,7 @@ use self::replay::ReplayArgs;
 use self::router::RouterArgs;
 use self::run::RunArgs;
 use self::scenarios::ScenariosArgs;
+use self::schema::SchemaArgs;
 use self::sweep::SweepArgs;
 use self::theory::TheoryArgs;
 #[cfg(feature = "top")]
@@ -96,6 +100,8 @@ pub(crate) enum Verb {
     Tune(TuneArgs),
     Check(CheckArgs),
     Scenarios(ScenariosArgs),
+    Init(InitArgs),
+    Schema(SchemaArgs),
     Replay(ReplayArgs),
     #[cfg(feature = "html")]
     Plot(PlotArgs),

@@ -9,6 +9,7 @@ mod compare;
 #[cfg(feature = "manual")]
 mod completions;
 mod explain;
+mod init;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub(crate) mod lab;
 #[cfg(feature = "manual")]
@@ -23,6 +24,7 @@ mod replay;
 mod router;
 mod run;
 mod scenarios;
+mod schema;
 mod sweep;
 mod theory;
 #[cfg(feature = "top")]
@@ -32,6 +34,7 @@ mod tune;
 use fairlane_console::Failure;
 
 use crate::args::Verb;
+use crate::args::schema::SchemaArgs;
 
 /// Checks everything that can be refused, then does the work.
 pub(crate) fn execute(verb: Verb) -> Result<(), Failure> {
@@ -44,6 +47,8 @@ pub(crate) fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Tune(args) => tune::TuneCommand::new(&args)?.execute(),
         Verb::Check(args) => check::execute(&args),
         Verb::Scenarios(args) => scenarios::execute(&args),
+        Verb::Init(args) => init::execute(&args),
+        Verb::Schema(SchemaArgs {}) => schema::execute(),
         Verb::Replay(args) => replay::ReplayCommand::new(&args)?.execute(),
         #[cfg(feature = "html")]
         Verb::Plot(args) => plot::execute(&args),

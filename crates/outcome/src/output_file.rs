@@ -130,6 +130,19 @@ impl OutputFile {
         self.end(extent)
     }
 
+    /// Ends the file and puts it into its place, where there must be none yet.
+    ///
+    /// # Errors
+    /// There is one ([`AlreadyExists`](io::ErrorKind::AlreadyExists)), or the file cannot be put there.
+    pub fn finish_new(mut self) -> io::Result<()> {
+        let Some(Destination::Temporary(file)) = self.destination.take() else {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        };
+        unfinished().remove(file.path());
+        let target = output_target(&self.path)?.unwrap_or_else(|| self.path.clone());
+        file.persist_noclobber(target).map(drop).map_err(|error| error.error)
+    }
+
     fn end(&mut self, extent: Extent) -> io::Result<PathBuf> {
         let place = extent.path(&self.path);
         if let Some(Destination::Temporary(file)) = self.destination.take() {

@@ -104,6 +104,24 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>, extent: Extent) -> Result<(),
     written.map(drop).map_err(|error| Error::write(path, error))
 }
 
+/// Writes `text` to `path`, where there is no file yet. The file appears whole or not at all.
+///
+/// # Errors
+/// There is a file, or it cannot be written.
+pub fn write_new(path: &Path, text: &str) -> Result<(), Error> {
+    let written = OutputFile::create(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.finish_new()
+    });
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Error::new(
+            format!("{} is there already, and is not overwritten", path.display()),
+            "name another file, or remove this one",
+        ),
+        _ => Error::write(path, error),
+    })
+}
+
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -68,11 +68,21 @@ const FILES: [(&str, &str); 3] = [
     ("leo.csv", include_str!("../data/leo.csv")),
 ];
 
+/// What begins a line for editors.
+const DIRECTIVE: &str = "#:";
+
 impl Bundled {
+    /// Returns the other files that it reads, by name.
+    #[must_use]
+    pub fn files(&self) -> Vec<(&'static str, &'static str)> {
+        FILES.into_iter().filter(|(name, _)| self.text.contains(&format!("\"{name}\""))).collect()
+    }
+
     /// Returns what it shows: the first paragraph of its comment.
     #[must_use]
     pub fn summary(&self) -> String {
-        let lines = self.text.lines().map(|line| line.trim_start_matches('#').trim());
+        let lines = self.text.lines().skip_while(|line| line.starts_with(DIRECTIVE));
+        let lines = lines.map(|line| line.trim_start_matches('#').trim());
         lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
     }
 }

@@ -20,6 +20,7 @@ mod document;
 mod dumbbell;
 mod edit;
 mod error;
+mod explain;
 mod fair;
 mod field;
 mod key;

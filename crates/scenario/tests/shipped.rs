@@ -5,7 +5,7 @@ mod editor;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fairlane_scenario::{Document, Duration, Kind, Rate, Scenario, Traffic, Vary};
+use fairlane_scenario::{BUNDLED, Document, Duration, Kind, Rate, Scenario, Traffic, Vary, bundled};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
@@ -37,13 +37,30 @@ fn all_are_valid_and_say_which_tcp_they_use() {
     assert!(files.len() >= 12, "only {} files", files.len());
     for file in files {
         let text = fs::read_to_string(&file).expect("it can be read");
-        assert!(text.starts_with("# "), "{}: no word on what it shows", file.display());
+        let words = text.strip_prefix("#:schema scenario.schema.json\n");
+        let words = words.unwrap_or_else(|| panic!("{}: no line for editors", file.display()));
+        assert!(words.starts_with("# "), "{}: no word on what it shows", file.display());
         let read = Document::load(&file).and_then(|document| document.scenario());
         editor::agrees(&text, &read);
         let scenario = read.unwrap_or_else(|error| panic!("{error}"));
         if scenario.flows.iter().any(|group| matches!(group.traffic, Traffic::Tcp(_))) {
             assert!(text.lines().any(|line| line.starts_with("preset")), "{}: no preset", file.display());
         }
+    }
+}
+
+/// Would catch a comment in the middle of a value, and a key that nobody explains.
+#[test]
+fn an_explained_scenario_is_the_same() {
+    for bundled in BUNDLED {
+        let text = bundled.explained();
+        let read = |text: &str| text.parse::<toml::Table>().unwrap_or_else(|error| panic!("{}: {error}", bundled.name));
+        assert_eq!(read(&text), read(bundled.text), "{}", bundled.name);
+    }
+    let text = bundled("choke-fig3").expect("it is there").explained();
+    let lines = text.lines().collect::<Vec<_>>();
+    for (before, key) in lines.iter().zip(&lines[1..]).filter(|(_, line)| line.contains(" = ")).take(8) {
+        assert!(before.starts_with("# "), "{key} has no comment");
     }
 }
 

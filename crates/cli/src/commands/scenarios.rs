@@ -10,7 +10,7 @@ use crate::args::scenarios::ScenariosArgs;
 /// Prints the list, or one scenario as a file.
 pub(crate) fn execute(args: &ScenariosArgs) -> Result<(), Failure> {
     let known = match &args.name {
-        Some(name) => vec![bundled(name).ok_or_else(|| unknown(name))?],
+        Some(name) => vec![named(name)?],
         None => BUNDLED.iter().collect(),
     };
     match &*known {
@@ -25,6 +25,11 @@ pub(crate) fn execute(args: &ScenariosArgs) -> Result<(), Failure> {
 
 fn described(scenario: &Bundled) -> Value {
     json!({ "name": scenario.name, "summary": scenario.summary(), "text": scenario.text })
+}
+
+/// Returns the scenario called `name`.
+pub(crate) fn named(name: &str) -> Result<&'static Bundled, Failure> {
+    bundled(name).ok_or_else(|| unknown(name))
 }
 
 fn unknown(name: &str) -> Failure {

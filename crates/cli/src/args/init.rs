@@ -1,0 +1,19 @@
+//! The options of `fairlane init`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+/// Write a first scenario file, with a word on each key
+///
+/// It is a built-in scenario with comments, and runs as it is. A file that is there is not overwritten.
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The file
+    #[arg(default_value = "scenario.toml", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    /// The scenario to begin with, a name of `fairlane scenarios`
+    #[arg(long, value_name = "NAME", default_value = "choke-fig3")]
+    pub(crate) from: String,
+}

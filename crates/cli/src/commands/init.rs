@@ -1,0 +1,46 @@
+//! `fairlane init`: a first scenario file.
+
+use std::fs;
+use std::path::PathBuf;
+
+use fairlane_console::{Failure, output};
+use fairlane_runner::files::write_new;
+use fairlane_scenario::Bundled;
+
+use crate::args::init::InitArgs;
+use crate::commands::scenarios;
+
+/// Writes a built-in scenario with comments, and beside it the files that it reads: all of them or none.
+pub(crate) fn execute(args: &InitArgs) -> Result<(), Failure> {
+    let scenario = scenarios::named(&args.from)?;
+    let beside = scenario.files().into_iter().map(|(name, text)| (args.file.with_file_name(name), text.to_owned()));
+    let mut written = Vec::new();
+    for (path, text) in beside.chain([(args.file.clone(), text(scenario, args))]) {
+        if let Err(error) = write_new(&path, &text) {
+            remove(&written);
+            return Err(error.into());
+        }
+        written.push(path);
+    }
+    let file = args.file.display();
+    let quoted = shlex::try_quote(&file.to_string()).map_or_else(|_| file.to_string(), |quoted| quoted.into_owned());
+    output::print(&format!("{file} is written; next: fairlane run {quoted}\n"))
+}
+
+/// The scenario's text, whose commands name the new file.
+fn text(scenario: &Bundled, args: &InitArgs) -> String {
+    let editors = "# Editors complete and check the keys with the schema beside this file: fairlane schema > scenario.schema.json\n#\n";
+    let text =
+        scenario.explained().replace(&format!("scenarios/{}.toml", scenario.name), &args.file.display().to_string());
+    match text.split_once('\n') {
+        Some((directive, rest)) => format!("{directive}\n{editors}{rest}"),
+        None => text,
+    }
+}
+
+fn remove(written: &[PathBuf]) {
+    for path in written {
+        // The error that led here is the one to report.
+        let _ = fs::remove_file(path);
+    }
+}
