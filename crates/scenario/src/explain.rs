@@ -1,5 +1,7 @@
 //! Built-in scenarios with a word on each key.
 
+use std::collections::BTreeSet;
+
 use fairlane_qdisc::Kind;
 
 use crate::bundled::Bundled;
@@ -25,13 +27,8 @@ impl Bundled {
             of_table(&document.root, KEYS, &mut notes);
         }
         notes.sort_by_key(|note| note.at);
-        let mut said = Vec::new();
-        notes.retain(|note| {
-            !said.contains(&note.meaning) && {
-                said.push(note.meaning);
-                true
-            }
-        });
+        let mut said = BTreeSet::new();
+        notes.retain(|note| said.insert(note.meaning));
         let mut begin = 0;
         let line = |line: &str| {
             let end = begin + line.len();
