@@ -35,7 +35,7 @@ fn a_first_file_is_a_built_in_scenario() {
 #[test]
 fn a_first_file_runs_as_it_is() {
     let place = Place::new();
-    let file = place.name("first.toml");
+    let file = place.name("first\nfile.toml");
     printed(&["init", &file]);
     let short = ["--set", "duration=2s", "--set", "warmup=1s", "--json"];
     let run = |file: &str| common::json(&[&["run", file][..], &short].concat())["flows"].clone();

@@ -1,5 +1,6 @@
 //! `fairlane init`: a first scenario file.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::PathBuf;
 
@@ -13,25 +14,26 @@ use crate::commands::scenarios;
 /// Writes a built-in scenario with comments, and beside it the files that it reads: all of them or none.
 pub(crate) fn execute(args: &InitArgs) -> Result<(), Failure> {
     let scenario = scenarios::named(&args.from)?;
+    let file = args.file.display().to_string();
+    let word = shlex::try_quote(&file).map_or_else(|_| file.clone(), Cow::into_owned);
     let beside = scenario.files().into_iter().map(|(name, text)| (args.file.with_file_name(name), text.to_owned()));
     let mut written = Vec::new();
-    for (path, text) in beside.chain([(args.file.clone(), text(scenario, args))]) {
+    for (path, text) in beside.chain([(args.file.clone(), text(scenario, &word))]) {
         if let Err(error) = write_new(&path, &text) {
             remove(&written);
             return Err(error.into());
         }
         written.push(path);
     }
-    let file = args.file.display();
-    let quoted = shlex::try_quote(&file.to_string()).map_or_else(|_| file.to_string(), |quoted| quoted.into_owned());
-    output::print(&format!("{file} is written; next: fairlane run {quoted}\n"))
+    output::print(&format!("{file} is written; next: fairlane run {word}\n"))
 }
 
-/// The scenario's text, whose commands name the new file.
-fn text(scenario: &Bundled, args: &InitArgs) -> String {
+/// The scenario's text, whose commands have the new file as a `word`.
+fn text(scenario: &Bundled, word: &str) -> String {
     let editors = "# Editors complete and check the keys with the schema beside this file: fairlane schema > scenario.schema.json\n#\n";
-    let text =
-        scenario.explained().replace(&format!("scenarios/{}.toml", scenario.name), &args.file.display().to_string());
+    // A line break would end the comment.
+    let word = if word.contains(char::is_control) { "FILE" } else { word };
+    let text = scenario.explained().replace(&format!("scenarios/{}.toml", scenario.name), word);
     match text.split_once('\n') {
         Some((directive, rest)) => format!("{directive}\n{editors}{rest}"),
         None => text,
