@@ -278,7 +278,9 @@ fn domain(domain: Domain) -> Value {
             let pattern = whole(if infinite { r"(\+?[0-9]+|infinite)" } else { r"\+?[0-9]+" });
             json!({ "type": ["integer", "string"], "minimum": min, "maximum": max, "pattern": pattern })
         }
-        Domain::Ratio => number(0.0, 1.0),
+        Domain::Ratio => {
+            json!({ "type": ["number", "string"], "exclusiveMinimum": 0, "maximum": 1, "pattern": whole(NUMBER) })
+        }
         Domain::Number { min, max } => number(min, max),
         Domain::Numbers { min, max } => {
             let pattern = whole(&format!(r"{NUMBER}(\s*,\s*{NUMBER})*"));
