@@ -1,6 +1,6 @@
 # make test     everything that must pass before a change lands; installs what it needs
 # make build    fairlane with every feature, and aqmrun, as they are shipped, into target/dist
-# make wheel    the Python package, into target/wheels
+# make wheel    the Python package, with the program in it, into target/wheels; GLIBC=2.28 makes it for any Linux with that or a newer one
 # make packages .deb and .rpm, into target/packages; packaging/build makes .apk and .ipk of programs for a musl target
 # make pgo      both optimised by a profile of simulations, into target/pgo/dist and target/pgo/wheels; takes four builds
 # make web      the playground, one folder of files for any web server, into target/web
@@ -93,7 +93,7 @@ build:
 
 wheel:
 	@scripts/setup wheel
-	target/tools/maturin/bin/maturin build --profile $(PROFILE) --locked --manifest-path python/Cargo.toml --out target/wheels
+	PROFILE=$(PROFILE) python/wheel
 
 packages: build
 	@scripts/setup packages

@@ -16,6 +16,7 @@ from typing import Any
 import fairlane as fl
 import pytest
 import skip
+from fairlane import _program
 
 ROOT = Path(__file__).parents[2]
 CLI = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
@@ -24,8 +25,9 @@ SHORT = {"duration": "3s", "warmup": "1s", "flows.ftp.count": 8}
 
 @pytest.fixture(autouse=True)
 def no_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that name no program find the one in PATH; the environment's is for the other tests."""
+    """Tests that name no program find the one in PATH; the environment's and the wheel's are for the other tests."""
     monkeypatch.delenv("FAIRLANE", raising=False)
+    monkeypatch.setattr(_program, "own", lambda: None)
 
 
 def scenario() -> fl.Scenario:
@@ -112,18 +114,21 @@ def test_the_program_gets_what_was_asked_for(tmp_path: Path, monkeypatch: pytest
         if name is None:
             monkeypatch.setenv("FAIRLANE", str(fake))
         assert len(fl.lab(scenario(), program=name)) == 1
+    monkeypatch.delenv("FAIRLANE")
+    monkeypatch.setattr(_program, "own", lambda: fake)
+    assert len(fl.lab(scenario())) == 1
 
 
 def test_what_goes_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(fl.LabError, match=r"there is no 'fairlane': install it from the repository, cargo install"):
+    with pytest.raises(fl.LabError, match=r"there is no 'fairlane': install a wheel of this package, which has it"):
         fl.lab(scenario())
     with pytest.raises(fl.LabError, match="there is no 'elsewhere'"):
         fl.lab(scenario(), program="elsewhere")
     broken = tmp_path / "broken"
     broken.write_text("#!/nowhere\n")
     broken.chmod(0o755)
-    with pytest.raises(fl.LabError, match=r"broken cannot be run: .*; install it"):
+    with pytest.raises(fl.LabError, match=r"broken cannot be run: .*; install a wheel"):
         fl.lab(scenario(), program=broken)
     refusing = "sys.stderr.write('Linux 7 in virtual time\\nerror: no room today; make some\\n'); sys.exit(2)\n"
     with pytest.raises(fl.LabError, match=r"^no room today; make some$") as refused:

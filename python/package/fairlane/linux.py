@@ -15,7 +15,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlane import _core
+from fairlane import _core, _program
 from fairlane._progress import shown
 from fairlane._runs import with_queue
 from fairlane._signals import CtrlC
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["lab"]
 
 _INSTALL = (
-    "install it from the repository, cargo install --profile dist --path crates/cli --features full, "
+    "install a wheel of this package, which has it, or the program from the repository, "
+    "cargo install --profile dist --path crates/cli --features full, "
     "or say where it is: program=..., or FAIRLANE in the environment"
 )
 
@@ -59,7 +60,7 @@ def lab(  # noqa: PLR0913 - all have defaults but one
 ) -> Outcomes:
     """Runs a scenario on real Linux TCP, as ``fairlane lab``; ``docs/lab.md`` describes what it can and what it checks.
 
-    It runs the program ``fairlane``, which is not part of this package. The differences between Linux's TCP and the
+    It runs the program ``fairlane`` that the wheel brings. The differences between Linux's TCP and the
     simulator's, and between the kernel's discipline and the library's, are warnings.
 
     Args:
@@ -74,7 +75,7 @@ def lab(  # noqa: PLR0913 - all have defaults but one
         against_bpf: Run the library's discipline in the guest's kernel too, as a BPF program.
         ipv6: Use IPv6 instead of IPv4.
         kernel: The folder of the guest's kernel; where ``--setup`` put it by default.
-        program: The program; by default the environment's ``FAIRLANE``, or ``fairlane`` in ``PATH``.
+        program: Another program; by default that of ``FAIRLANE`` in the environment, the wheel's, or that in ``PATH``.
         progress: True to show a bar, or a function that is called with the seconds of all runs that are over, and all.
 
     Returns:
@@ -114,7 +115,8 @@ def lab(  # noqa: PLR0913 - all have defaults but one
 
 def _found(program: str | os.PathLike[str] | None) -> str:
     """The program's path."""
-    name = os.fsdecode(program) if program is not None else os.environ.get("FAIRLANE", "fairlane")
+    named = program if program is not None else os.environ.get("FAIRLANE")
+    name = os.fsdecode(named or _program.own() or "fairlane")
     found = shutil.which(name)
     if found is None:
         raise LabError(f"the lab needs the program fairlane, and there is no {name!r}: {_INSTALL}")
