@@ -48,9 +48,13 @@ fn with_features(features: &str, under_cargo: bool) -> String {
         let arguments: Vec<String> = command_line().into_iter().skip(1).collect();
         format!("run: cargo run --release --features {features} -- {}", quoted(&arguments))
     } else {
-        format!(
-            "install it: cargo install --profile dist --path crates/cli --features {features}, or --features full for everything"
-        )
+        // `full` leaves out what needs tools beside Rust's.
+        let everything = if features.split(',').any(|feature| feature == "bpf") {
+            "--features full,bpf for everything; bpf needs clang 16 or later and the headers of libelf and zlib"
+        } else {
+            "--features full for everything"
+        };
+        format!("install it: cargo install --profile dist --path crates/cli --features {features}, or {everything}")
     }
 }
 
@@ -84,5 +88,9 @@ mod tests {
             install.starts_with("install it: cargo install --profile dist --path crates/cli --features html"),
             "{install}"
         );
+        assert!(install.ends_with(", or --features full for everything"), "{install}");
+        // Would catch a remedy that leaves out the very feature.
+        let bpf = with_features("html,bpf", false);
+        assert!(bpf.contains("--features html,bpf, or --features full,bpf for everything; bpf needs clang"), "{bpf}");
     }
 }
