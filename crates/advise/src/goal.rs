@@ -9,9 +9,10 @@ use fairlane_scenario::{Scenario, suggest};
 use crate::metric::{Metric, MetricUnit};
 use crate::text::{TextError, split, trimmed};
 
-/// Bounds that are to be met, and what is to be best among what meets them.
+/// The bounds that candidates must meet, and the objective by which those that meet them are ranked.
 ///
-/// It is read from text: bounds `METRIC OP VALUE` and at most one objective, `minimise METRIC` or `maximise METRIC`, separated by commas.
+/// A goal is read from text: bounds `METRIC OP VALUE` and at most one objective, `minimise METRIC` or
+/// `maximise METRIC`, separated by commas.
 /// Values have their units.
 ///
 /// ```

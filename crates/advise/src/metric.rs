@@ -213,7 +213,7 @@ impl Metric {
     /// Checks that outcomes of `scenario` have it.
     ///
     /// # Errors
-    /// They do not: the problem, and the remedy.
+    /// Outcomes of the scenario do not have the metric: the problem, and the remedy.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), (String, String)> {
         match self {
             Self::Queue(Some(name), _) => {
@@ -278,7 +278,7 @@ impl MetricUnit {
     /// Reads a value with its unit.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is no such value.
     pub(crate) fn parse(self, text: &str) -> Result<f64, String> {
         match self {
             Self::Time => text.parse().map(Duration::as_secs).map_err(|error| error.to_string()),

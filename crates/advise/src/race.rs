@@ -29,11 +29,11 @@ impl Candidate {
     }
 }
 
-/// What all runs share.
+/// The data that all runs share.
 #[derive(Debug)]
 pub(crate) struct Arena<'a> {
     pub(crate) goal: &'a Goal,
-    /// Those of the goal, and then further ones.
+    /// The metrics of the goal, then further ones.
     pub(crate) metrics: Vec<Metric>,
     pool: ThreadPool,
     control: &'a Control,

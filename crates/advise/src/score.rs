@@ -1,4 +1,4 @@
-//! What a goal makes of measurements.
+//! Scores of measurements under a goal.
 
 use fairlane_outcome::stats::Moments;
 use fairlane_outcome::{Estimate, mean_difference};

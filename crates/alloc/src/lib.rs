@@ -5,7 +5,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 
 /// The [allocator of the system](System), with huge pages for large allocations.
 ///
-/// It allocates nothing itself. What changes is the time that it takes to read the memory, and that memory comes in larger pieces.
+/// Allocations are those of the system. Only two things change: memory takes less time to read, and it comes in larger
+/// pieces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HugePages;
 

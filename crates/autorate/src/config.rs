@@ -72,7 +72,7 @@ pub struct Config {
     pub least_part: f64,
 }
 
-/// What is done about bufferbloat, and how fast the rate is raised.
+/// The reaction to bufferbloat, and the speed at which the rate is raised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Law {
     /// Fairlane's law: as [`Steps`](Self::Steps), but the rate of the busy link is measured from the spacing of answers and

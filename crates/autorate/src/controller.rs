@@ -13,7 +13,8 @@ use crate::probes::{Probe, Probes};
 
 /// Adjusts the rate of a shaper to a link whose rate varies, in one direction.
 ///
-/// It reads no clock and sends nothing: its user sends probes, tells it what happened, and applies the rate of each
+/// The controller reads no clock and sends nothing: its user sends probes, tells it what happened, and applies the rate
+/// of each
 /// [`Decision`]. Times never run backwards between calls. `bytes` is always the total that has passed in this direction since any
 /// moment: left the shaper's queue for the link, or come from the link ([`Direction`]).
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ pub struct Autorate {
     raise: f64,
 }
 
-/// What an observation leads to, before the limits of the rate.
+/// The consequence of an observation, before the limits of the rate.
 #[derive(Clone, Copy, Debug)]
 enum Action {
     Set(f64, Reason),

@@ -15,7 +15,7 @@ pub struct Decision {
     pub previous: Rate,
     /// The reason for the rate.
     pub reason: Reason,
-    /// What stands in the way of a change; `None` if the law changed the rate, or asks for no change.
+    /// The obstacle to a change; `None` if the law changed the rate, or asks for no change.
     pub blocker: Option<Blocker>,
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What stands in the way of a change of the rate.
+/// An obstacle to a change of the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Blocker {
     /// The last cut was too recent for another cut or a raise.

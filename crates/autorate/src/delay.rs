@@ -7,7 +7,7 @@ const UPWARD: f64 = 0.001;
 /// The weight of a delay below it. Source: cake-autorate 3, `alpha_baseline_decrease`.
 const DOWNWARD: f64 = 0.9;
 
-/// What an answer tells about the delay of its probe.
+/// The delay of a probe, as far as its answer tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeDelay {
     /// The time of the round trip, of which half is taken for the delay: an echo does not tell in which direction it waited.

@@ -1,4 +1,5 @@
-//! What is measured of Fairlane: in time by criterion (`benches/`), and in instructions by callgrind (the program `count`).
+//! Measurements of Fairlane's speed: in time by criterion (`benches/`), and in instructions by callgrind (the program
+//! `count`).
 
 pub mod station;
 

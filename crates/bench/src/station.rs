@@ -46,7 +46,7 @@ pub struct Handle {
     ecn: Ecn,
 }
 
-/// What the two ECN bits say.
+/// The value of the two ECN bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 enum Ecn {

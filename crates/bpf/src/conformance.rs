@@ -25,7 +25,7 @@ const REASONS: [Reason; 5] = [Reason::Limit, Reason::Early, Reason::Forced, Reas
 /// The place of the number of candidates in the parameters.
 const CANDIDATES: usize = 22;
 
-/// What the C did.
+/// The actions of the C program in one step.
 struct Step {
     events: Vec<Event>,
     packets: u64,

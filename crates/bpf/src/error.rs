@@ -22,7 +22,7 @@ pub enum Error {
     Unsupported {
         /// The parameter.
         key: &'static str,
-        /// What is not possible, and what is.
+        /// The values that are not supported, and those that are.
         message: String,
     },
     /// There is no such device.

@@ -18,7 +18,7 @@ use crate::{Error, Instance, Program, Settings, State};
 /// Where the links and maps are pinned.
 const FOLDER: &str = "/sys/fs/bpf/fairlane";
 
-/// What all kinds begin with.
+/// The prefix of the names of all kinds.
 const PREFIX: &str = "fl_";
 
 /// A function that the kernel has for queue disciplines in BPF only.
@@ -128,7 +128,7 @@ impl Attached {
     /// Returns the rate of the link, and the limit and thresholds of the queue.
     ///
     /// # Errors
-    /// They cannot be read, or are those of another version of Fairlane.
+    /// The pinned parameters cannot be read, or belong to another version of Fairlane.
     pub fn settings(&self) -> Result<Settings, Error> {
         let path = self.folder().join("parameters");
         let map = MapHandle::from_pinned_path(&path).map_err(Error::Load)?;
@@ -153,7 +153,7 @@ impl Attached {
     /// Returns the counters and the average.
     ///
     /// # Errors
-    /// They are those of another version of Fairlane.
+    /// The pinned state belongs to another version of Fairlane.
     pub fn state(&self) -> Result<State, Error> {
         read_state(&self.state).ok_or_else(|| pins(self.folder())(io::ErrorKind::InvalidData.into()))
     }
@@ -162,7 +162,7 @@ impl Attached {
 /// Checks that this build has the programs, and that the kernel can run queue disciplines in BPF.
 ///
 /// # Errors
-/// What is missing.
+/// The build has no programs, or the kernel's types cannot be read or lack queue disciplines in BPF.
 pub fn check() -> Result<(), Error> {
     if OBJECTS.is_empty() {
         return Err(Error::NoPrograms);

@@ -37,7 +37,7 @@ pub struct Program {
     pub(crate) marks: bool,
 }
 
-/// What a running program says of its queue and its link.
+/// The settings of a running program: those of its queue and its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The rate of the link; 0 if the device sets the pace.
@@ -69,7 +69,7 @@ impl Settings {
     }
 }
 
-/// What the parameters say beyond RED's.
+/// The parameters of the comparison, in addition to RED's.
 struct Comparison {
     draw: u64,
     candidates: u64,

@@ -85,7 +85,7 @@ const fn unspecified(address: IpAddr) -> IpAddr {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowName {
     by: FlowsBy,
-    /// What does not belong to the flow is 0.
+    /// The identifier, with 0 in each field that the definition ignores.
     id: FlowId,
 }
 

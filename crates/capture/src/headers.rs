@@ -30,7 +30,7 @@ pub struct Headers {
 pub struct Fragment {
     /// The datagram's identification.
     pub identification: u32,
-    /// It is the first one, which alone has the ports.
+    /// True for the first fragment, which alone has the ports.
     pub first: bool,
 }
 

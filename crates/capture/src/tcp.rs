@@ -152,7 +152,8 @@ mod tests {
         });
     }
 
-    /// What sch_cake's `cake_tcph_may_drop` lets pass. Would catch a packet with data, another flag, a reserved bit or an unknown
+    /// The acknowledgements that sch_cake's `cake_tcph_may_drop` lets pass. Would catch a packet with data, another
+    /// flag, a reserved bit or an unknown
     /// option that would be dropped.
     #[test]
     fn only_a_plain_acknowledgement_is_pure() {

@@ -1,4 +1,4 @@
-//! What is measured of a run.
+//! The measurements of a run.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ pub(crate) struct GroupMeasures {
 pub(crate) struct PhaseMeasures {
     /// The mean queueing delay in seconds of packets that arrived in it.
     pub(crate) queueing_s: f64,
-    /// What the receivers got in it, in bit/s.
+    /// The rate at which the receivers got data in this time, in bit/s.
     pub(crate) throughput_bps: f64,
 }
 

@@ -31,9 +31,9 @@ pub struct Report {
 pub enum Verdict {
     /// Its scenarios were run.
     Characterised,
-    /// It is a discussion, which is given.
+    /// The section asks for a discussion, which is given.
     Discussed,
-    /// It does not apply to these disciplines.
+    /// The section does not apply to these disciplines.
     NotApplicable,
 }
 
@@ -182,7 +182,7 @@ pub struct GroupReport {
     /// Quality of Outcome, 0 to 100; `None` for flows without a profile.
     #[serde(default)]
     pub qoo: Option<Number>,
-    /// What the viewers of adaptive video saw; `None` for other flows.
+    /// The playback of adaptive video at its viewers; `None` for other flows.
     #[serde(default)]
     pub video: Option<VideoReport>,
     /// The distribution of the one-way delay in seconds, and that of the goodput in bit/s of a flow in ten round trips (section 2.7); the means
@@ -198,7 +198,7 @@ pub struct GroupReport {
     pub ellipse: Option<Ellipse>,
 }
 
-/// What the viewers of a group saw, all together.
+/// The playback at all viewers of a group together.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct VideoReport {
     /// The mean bit rate of the segments in bit/s; `None` where none arrived.
@@ -218,7 +218,7 @@ pub struct VideoReport {
 pub struct PhaseReport {
     /// Its name.
     pub name: String,
-    /// What the receivers got, in bit/s.
+    /// The rate at which the receivers got data, in bit/s.
     pub throughput_bps: Number,
     /// Mean delay above that of the empty path, in seconds.
     pub queueing_s: Number,

@@ -1,4 +1,4 @@
-//! What the scenario of each section is: its flows, their rates, their phases and their queues, as RFC 7928 has them.
+//! The scenario of each section: its flows, their rates, their phases and their queues, as RFC 7928 has them.
 
 use fairlane_characterize::{Buffer, Checklist, Plan, PlannedCase, Settings, Subject};
 use fairlane_qdisc::{Bytes, Duration, Kind, QdiscParameters, Rate, Size};

@@ -130,7 +130,7 @@ mod inside {
         a_discipline_alone_can_be_watched(fairlane)
     }
 
-    /// What `fairlane bpf attach` has left is seen by `bpf metrics` and `top --bpf`.
+    /// A discipline that `fairlane bpf attach` has left is seen by `bpf metrics` and `top --bpf`.
     fn a_discipline_alone_can_be_watched(fairlane: &str) -> Checked {
         run(fairlane, "bpf attach eth7 choke limit=300p min=20p max=60p --rate 10mbit")?;
         flood()?;

@@ -174,7 +174,8 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
     }
 }
 
-/// What an operator may not have meant is said, and refused by nobody. 65,536 packets is the kernel's limit of an NFQUEUE (`max_packets`).
+/// Settings that an operator may not have meant cause a note and no error. 65,536 packets is the kernel's limit of an
+/// NFQUEUE (`max_packets`).
 #[test]
 fn what_is_doubtful_is_said() {
     let place = Place::new();

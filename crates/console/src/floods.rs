@@ -23,7 +23,7 @@ pub struct Mix {
     pub flows: Option<u32>,
 }
 
-/// What a flood keeps.
+/// The part of the link that a flood keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
     /// No more than about its fair share.

@@ -46,7 +46,7 @@ pub fn shaper(text: &str) -> Result<ShaperKind, String> {
 /// Reads a time with its unit, such as `100ms`.
 ///
 /// # Errors
-/// It has no unit, or is not a time.
+/// The text has no unit, or is not a time.
 pub fn time(text: &str) -> Result<Duration, String> {
     text.parse().map_err(|error: UnitError| error.to_string())
 }
@@ -54,7 +54,7 @@ pub fn time(text: &str) -> Result<Duration, String> {
 /// Reads the rate of a link with its unit, such as `10mbit`.
 ///
 /// # Errors
-/// It has no unit, is not a rate, or is zero.
+/// The text has no unit or is not a rate, or the rate is zero.
 pub fn rate(text: &str) -> Result<Rate, String> {
     let rate: Rate = text.parse().map_err(|error: UnitError| error.to_string())?;
     if rate.bits_per_second() == 0 { Err("a link needs a rate above zero".to_owned()) } else { Ok(rate) }

@@ -5,7 +5,8 @@
 //! - [`top`] is `fairlane top`: a live view of such a router, on any system.
 //! - [`aqmrun`] is the program of a paper on variants of CHOKe.
 //!
-//! It is a separate crate, so that builds without a router do not compile it: `fairlane` has the features `router` and `top` for it.
+//! A separate crate, so that builds without a router do not compile it: `fairlane` has the features `router` and `top`
+//! for it.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "router")]

@@ -26,7 +26,7 @@ pub enum GuestError {
     Invalid {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         why: String,
     },
     /// A program on this machine failed: its name and its last words.
@@ -41,7 +41,7 @@ pub enum GuestError {
     /// The guest used more processor time than allowed, in seconds.
     #[error("the guest used more than {0} s of processor time: ask for a shorter run, or for fewer packets")]
     TooLong(u64),
-    /// It was stopped from outside.
+    /// The guest was stopped from outside.
     #[error("interrupted before anything was measured")]
     Interrupted,
 }

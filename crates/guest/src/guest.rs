@@ -25,7 +25,7 @@ const KERNEL_WORDS: &str =
 /// How often its words are read.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a guest may use.
+/// The resources that a guest may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Memory of the guest in MiB.

@@ -50,7 +50,7 @@ pub fn is_here() -> bool {
 }
 
 /// Mounts what programs need, loads the modules, lets `work` answer the job, says the answer, and switches the guest off.
-/// What fails is written to the console.
+/// Failures are written to the console.
 pub fn serve(work: impl FnOnce(&[u8], &mut Progress<'_>) -> Vec<u8>) {
     if let Err(error) = try_serve(work) {
         println!("fairlane in the guest: {error}");

@@ -1,8 +1,8 @@
-//! What a guest says through its second serial port: how far it is, line by line, and at last its result.
+//! The output of a guest on its second serial port: its progress, line by line, and at last its result.
 
 use std::io::{self, Write};
 
-/// What has been heard so far.
+/// The output that has been read so far.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Heard<'a> {
     /// Nothing, or the last progress, in seconds of the guest's own clock.

@@ -449,7 +449,7 @@ mod tests {
         );
     }
 
-    /// What the kernel does otherwise is told; a discipline that it does not have is refused.
+    /// Differences of the kernel's discipline are told; a discipline that the kernel does not have is refused.
     #[test]
     fn differences_are_told() {
         let differences = |kind, set: &[(&str, &str)]| translated(kind, set).unwrap().differences;

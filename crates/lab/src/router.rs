@@ -81,7 +81,7 @@ struct LabWay {
     /// The side from which its packets come.
     from: Side,
     way: Box<dyn MeasuredWay>,
-    /// It carries data, and is measured.
+    /// True for the way that carries data, which is measured.
     carries_data: bool,
     name: String,
     side: LinkSide,

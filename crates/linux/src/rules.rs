@@ -40,9 +40,9 @@ pub struct Rules {
 /// The packets of an interface that are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RuleDirection {
-    /// Those that leave by it.
+    /// The packets that leave by the interface.
     Leaving,
-    /// Those that arrive by it.
+    /// The packets that arrive by the interface.
     Arriving,
 }
 

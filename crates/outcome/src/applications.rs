@@ -1,4 +1,4 @@
-//! What applications saw, and their scores, from the counts of a run.
+//! The quality that applications experienced, and their scores, from the counts of a run.
 
 use hdrhistogram::Histogram;
 

@@ -56,7 +56,7 @@ impl Outcome {
     }
 }
 
-/// What one run contributes.
+/// The contribution of one run.
 struct Parts {
     run: u32,
     queues: Vec<QueueOutcome>,

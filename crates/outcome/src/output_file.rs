@@ -125,7 +125,7 @@ impl OutputFile {
     /// Ends the file and puts it into its place, which is [`extent.path(path)`](Extent::path). Returns that place.
     ///
     /// # Errors
-    /// It cannot take the place of what is there.
+    /// The file cannot replace the one in its place.
     pub fn finish(mut self, extent: Extent) -> io::Result<PathBuf> {
         self.end(extent)
     }

@@ -4,7 +4,7 @@ use crate::estimate::{Averager, Estimate};
 use crate::schema::{GroupOutcome, GroupValues, Outcome, QueueOutcome, QueueValues, RunValues};
 
 impl RunValues {
-    /// Those of run number `run`, from its groups and queues.
+    /// The values of run number `run`, from its groups and queues.
     pub(crate) fn of(run: u32, groups: &[GroupOutcome], queues: &[QueueOutcome]) -> Self {
         let of_group =
             |group: &GroupOutcome| GroupValues { throughput_bps: group.throughput_bps.mean, share: group.share.mean };

@@ -33,12 +33,12 @@ pub struct Run {
     pub flows: Vec<FlowRun>,
     /// Computing time and memory.
     pub cost: Cost,
-    /// What follows from the scenario alone.
+    /// The values that follow from the scenario alone.
     #[serde(default)]
     pub expected: Expected,
 }
 
-/// What follows from the scenario alone, before any run; nothing for engines without one.
+/// The values that follow from the scenario alone, before any run; empty for engines without a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
     /// Each group with the max-min fair rate of its flows together, in bit/s.
@@ -132,15 +132,15 @@ pub struct FlowRun {
     /// Its delays; `None` where the engine does not see both ends by one clock.
     #[serde(default)]
     pub path: Option<PathRun>,
-    /// What its viewer saw; `None` for a flow that is no adaptive video.
+    /// The playback at its viewer; `None` for a flow that is no adaptive video.
     #[serde(default)]
     pub video: Option<Box<VideoRun>>,
-    /// What its score follows from; `None` for a flow without one.
+    /// The measurements for its score; `None` for a flow without one.
     #[serde(default)]
     pub score: Option<Box<ScoreRun>>,
 }
 
-/// What the viewer of an adaptive video saw.
+/// The playback of an adaptive video at its viewer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VideoRun {
     /// Segments that arrived.

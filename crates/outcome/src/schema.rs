@@ -229,7 +229,7 @@ record! {
         pub rtt_s: Option<Estimate> => Known,
         /// Its completed transfers; `None` for a flow of unlimited data.
         pub transfers: Option<Box<TransferOutcome>> => Optional,
-        /// What its viewer saw; `None` for a flow that is no adaptive video.
+        /// The playback at its viewer; `None` for a flow that is no adaptive video.
         pub video: Option<Box<VideoOutcome>> => Optional,
     }
 }
@@ -325,7 +325,7 @@ record! {
         pub rtt_s: Option<Estimate> => Known,
         /// Its flows' completed transfers, all together; `None` for a group of unlimited data.
         pub transfers: Option<Box<TransferOutcome>> => Optional,
-        /// What its flows' viewers saw, all together; `None` for a group that is no adaptive video.
+        /// The playback at the viewers of all its flows together; `None` for a group that is no adaptive video.
         pub video: Option<Box<VideoOutcome>> => Optional,
         /// Its score; `None` for a group without one.
         pub score: Option<Box<ScoreOutcome>> => Optional,
@@ -376,7 +376,7 @@ impl Outcome {
 
     /// The queues that a summary shows: the one that was asked for ([`at`](Self::at)), else the one called `bottleneck`, else all.
     ///
-    /// What is measured plays no part, so that outcomes of the same links have the same queues.
+    /// The choice does not depend on measurements, so outcomes of the same links have the same queues.
     pub fn shown_queues(&self) -> impl Iterator<Item = &QueueOutcome> {
         let name = self.at.as_deref().unwrap_or("bottleneck");
         let one = self.at.is_some() || self.queue(name).is_some();

@@ -12,7 +12,7 @@ use crate::histogram::{read_histogram, write_histogram};
 pub use e_model::{Codec, mean_opinion_score, transmission_rating};
 pub use qoo::{PathRequirements, Profile, Requirement};
 
-/// What the score of a flow follows from.
+/// The measurements for the score of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScoreRun {

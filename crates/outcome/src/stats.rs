@@ -130,7 +130,7 @@ fn within(t: f64, degrees: u64) -> f64 {
 
 /// Jain's fairness index, (Σx)² / (n·Σx²): 1 when all are equal, 1/n when one has everything.
 ///
-/// It is 1 if all parts are 0, since those are equal, too.
+/// The index is 1 if all parts are 0, since these are equal, too.
 #[must_use]
 pub fn jain(parts: &[f64]) -> f64 {
     // The index does not depend on the unit; dividing by the largest keeps the squares from overflowing.
@@ -156,7 +156,7 @@ pub fn normalised_deviation(goodputs: &[f64], bandwidth: f64) -> f64 {
 }
 
 /// Coefficient of variation of one flow's goodput over windows of equal length (BARE, equation 12): how unsteady it is.
-/// It is 0 for fewer than two windows and for a flow that never got anything.
+/// The value is 0 for fewer than two windows and for a flow that never got anything.
 #[must_use]
 pub fn coefficient_of_variation(windows: &[f64]) -> f64 {
     let mean = windows.iter().copied().collect::<Moments>().mean();

@@ -57,7 +57,7 @@ pub enum TableError {
     Read {
         /// The file that was to be read.
         path: PathBuf,
-        /// What is wrong, and what would be right.
+        /// The mistake, and the remedy.
         cause: String,
     },
     /// Arrow refused the table.

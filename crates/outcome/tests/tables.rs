@@ -346,7 +346,8 @@ fn collect_keys(value: &serde_json::Value, keys: &mut Vec<String>) {
     value.as_array().into_iter().flatten().for_each(|value| collect_keys(value, keys));
 }
 
-/// What figures need of a table is what was written, in both formats. Would catch a lost interval, and a number that is read from another
+/// The columns that figures need are read as they were written, in both formats. Would catch a lost interval, and a
+/// number that is read from another
 /// column.
 #[test]
 fn the_table_of_groups_reads_back() {

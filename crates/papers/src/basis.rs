@@ -1,10 +1,10 @@
-//! What a verdict rests on: not every claim runs a discipline.
+//! The basis of a verdict: not every claim runs a discipline.
 
 use serde::Serialize;
 
 use crate::book::{Claim, Experiment, Status};
 
-/// What a claim's verdict rests on; of several, the strongest, which comes first.
+/// The basis of a claim's verdict; of several, the strongest, which comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {

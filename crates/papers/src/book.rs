@@ -39,7 +39,7 @@ pub struct Paper {
     /// Place and year of publication.
     #[serde(rename = "where")]
     pub published: String,
-    /// What the paper does not say, though its results depend on it.
+    /// The choices that the paper leaves open, though its results depend on them.
     #[serde(default)]
     pub open: Vec<Open>,
 }
@@ -48,9 +48,9 @@ pub struct Paper {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Open {
-    /// What the paper does not say.
+    /// The choice that the paper leaves open.
     pub what: String,
-    /// What was chosen, and what another choice changes.
+    /// Our choice, and the effect of another one.
     pub chosen: String,
 }
 
@@ -294,7 +294,7 @@ impl Book {
     /// Reads a book; `name` is that of its file, for errors.
     ///
     /// # Errors
-    /// It is not TOML, a key is unknown, missing or of the wrong type.
+    /// The text is not TOML, or a key is unknown, missing or of the wrong type.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         toml::from_str(text).map_err(|error| Error::Book { name: name.to_owned(), why: error.to_string() })
     }

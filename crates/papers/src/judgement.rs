@@ -18,7 +18,7 @@ pub enum Judgement {
     Undecided,
 }
 
-/// What a number's interval counts for.
+/// The role of a number's interval in its judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Certainty {
     /// The number has no randomness, or the check asks for the number itself.

@@ -17,7 +17,7 @@ pub(crate) enum Pick {
     Random,
 }
 
-/// What a queue compares and serves.
+/// The packets that a queue compares and serves.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Comparing {

@@ -19,7 +19,7 @@ pub struct Verdict<'a> {
     pub book: &'a Book,
     /// The claim.
     pub claim: &'a Claim,
-    /// The basis of the verdict; `None` for a claim that is not testable.
+    /// The basis of the verdict; `None` if the claim is not testable.
     pub basis: Option<Basis>,
     /// Its checks, one by one.
     pub findings: Vec<Finding<'a>>,

@@ -1,7 +1,10 @@
 //! Asks the processor for memory that will be read soon, where it can be asked.
 //!
-//! What is not in a cache takes about a hundred nanoseconds, in which several hundred instructions could be executed. A program that knows early what
-//! it will read can ask for it, go on with other work, and find it in the cache. It changes nothing but time.
+//! A read that misses all caches takes about a hundred nanoseconds, the time of several hundred instructions. A program
+//! that
+//! knows its next reads early can prefetch the memory, go on with other work, and find the data in the cache.
+//! Prefetching
+//! changes nothing but time.
 
 /// Returns true if the processor can be asked: if it is an x86-64. On others [`prefetch`] does nothing.
 #[must_use]

@@ -40,8 +40,9 @@ pub trait Qdisc<P: Packet> {
     /// Calls `each` with every queued packet that the last arrival was compared with and did not match, for displays of what a
     /// discipline does. Packets that matched were dropped and are not queued any more.
     ///
-    /// It holds until the next call that changes the queue. By default there are none: only those of the CHOKe family that compare
-    /// arrivals with queued packets tell.
+    /// The candidates are valid until the next call that changes the queue. By default there are none: only disciplines
+    /// of the
+    /// CHOKe family, which compare arrivals with queued packets, report any.
     fn candidates(&self, _each: &mut dyn FnMut(&P)) {}
 
     /// Returns [`Status::packets`].
@@ -138,7 +139,7 @@ pub struct Status {
     /// The earliest time at which [`Qdisc::dequeue`] may return a packet after it returned `None` although packets wait.
     /// `None` where nothing is held back: only shapers and rate limiters hold packets back.
     ///
-    /// It holds until the next call that changes the queue; a host asks again after each arrival.
+    /// The time is valid until the next call that changes the queue; a host asks again after each arrival.
     pub ready_at: Option<Time>,
     /// The number of flows of which the discipline keeps state at present; `None` where it keeps none or does not count
     /// them.

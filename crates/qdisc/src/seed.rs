@@ -137,7 +137,7 @@ impl Throw {
 /// How many throws [`Stream::throw_ahead`] looks ahead: so many that memory answers until then.
 pub(crate) const AHEAD: u32 = 6;
 
-/// What so many steps multiply the state by: the multiplier of PCG's generators of 128 bits, to that power.
+/// The factor by which so many steps multiply the state: the multiplier of PCG's generators of 128 bits, to that power.
 const STEPS_AHEAD: u128 = {
     let (mut product, mut step) = (1_u128, 0);
     while step < AHEAD {

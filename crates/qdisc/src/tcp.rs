@@ -19,7 +19,7 @@ pub struct TcpHeader {
     pub cwr: bool,
     /// TSval and TSecr (RFC 7323); `None` without the option.
     pub timestamps: Option<(u32, u32)>,
-    /// What was received beyond `number`.
+    /// The data that was received beyond `number`.
     pub sack: Sack,
 }
 

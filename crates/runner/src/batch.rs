@@ -236,7 +236,7 @@ pub fn pool(threads: Option<usize>) -> Result<ThreadPool, Error> {
 /// with `asked`, the options that led to the scenario.
 ///
 /// # Errors
-/// It cannot.
+/// The simulator cannot run the scenario.
 pub fn check(scenario: &Scenario, asked: &str) -> Result<(), Error> {
     let none = Scenario { duration: Duration::ZERO, warmup: Duration::ZERO, ..scenario.clone() };
     run(&none, 0, &Control::default(), &mut ()).map(drop).map_err(|error| match asked {

@@ -62,7 +62,7 @@ fn identity(path: &Path) -> Option<Identity> {
 /// Checks that a file can be written to `path`. A stream is not opened: a pipe's reader would take that for the end.
 ///
 /// # Errors
-/// It cannot be written, is a folder, or names no file.
+/// The file cannot be written, is a folder, or `path` names no file.
 pub fn check_file(path: &Path) -> Result<(), Error> {
     if path.is_dir() {
         return Err(Error::new(format!("{} is a folder", path.display()), "name a file in it"));
@@ -81,7 +81,7 @@ pub fn check_file(path: &Path) -> Result<(), Error> {
 /// Checks that `path` is a folder in which files can be made, and makes it if need be.
 ///
 /// # Errors
-/// It is no folder and cannot be made, or files cannot be made in it.
+/// The folder does not exist and cannot be made, or files cannot be made in it.
 pub fn folder(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
@@ -95,7 +95,7 @@ pub fn folder(path: &Path) -> Result<(), Error> {
 /// Writes `bytes` to `path`, or to the name of a [part](Extent::path) of it. The file appears whole or not at all.
 ///
 /// # Errors
-/// It cannot be written; what was there before is unchanged.
+/// The file cannot be written; its old content is unchanged.
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>, extent: Extent) -> Result<(), Error> {
     let written = OutputFile::create(path).and_then(|mut file| {
         file.write_all(bytes.as_ref())?;

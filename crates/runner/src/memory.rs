@@ -65,7 +65,7 @@ impl Needs {
     /// Checks that this process can have as much: of the machine, of its control group, and under its own limits.
     ///
     /// # Errors
-    /// It cannot; the message says what takes the memory, and how much there is.
+    /// The process cannot have as much; the message says what takes the memory, and how much there is.
     pub fn check(self) -> Result<(), Error> {
         memory_bytes().map_or(Ok(()), |there| self.check_against(there))?;
         // Memory that is never written costs nothing but address space, which a limit of the process counts.

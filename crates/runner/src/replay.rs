@@ -46,7 +46,7 @@ impl Departures for () {
 /// Checks that `file` is a capture that can be read several times.
 ///
 /// # Errors
-/// It is not.
+/// The file is not on disk, or no capture.
 pub fn check(file: &Path) -> Result<(), Error> {
     // The capture is read once for each discipline, so it cannot be a pipe.
     if fs::metadata(file).is_ok_and(|file| !file.is_file()) {

@@ -42,7 +42,7 @@ impl Document {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// It cannot be read, is a folder, is larger than 1 MiB, is not UTF-8 or not TOML.
+    /// The file cannot be read, is a folder, is larger than 1 MiB, is not UTF-8 or not TOML.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let path = path.as_ref();
         let name = path.display().to_string();

@@ -9,7 +9,7 @@ use crate::tcp::Congestion;
 
 /// A dumbbell in the making: hosts on the left, one bottleneck, hosts on the right.
 ///
-/// It generates a scenario file, so that everything else has the file's defaults and checks.
+/// The builder generates a scenario file, so everything else has the file's defaults and checks.
 ///
 /// ```
 /// use fairlane_scenario::{Congestion, Duration, Rate, Scenario};

@@ -12,7 +12,7 @@ use crate::bundled;
 pub(crate) struct SourceText {
     /// The name and the text.
     parts: Arc<(String, String)>,
-    /// It is compiled in, and so are the files that it reads.
+    /// True if the scenario and the files that it reads are compiled in.
     is_bundled: bool,
 }
 
@@ -79,7 +79,7 @@ struct Detail {
     cause: Cause,
 }
 
-/// What a program may want to know of an error.
+/// The cause of an error, for programs that handle it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     UnknownKey,

@@ -34,10 +34,10 @@ struct Class {
     demand: f64,
 }
 
-/// What keeps a flow from a higher rate.
+/// The limit of a flow's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
-    /// It has what it demands.
+    /// The flow has its demand.
     Demand,
     /// This link is full.
     Link(usize),

@@ -130,15 +130,17 @@ pub enum SlowStart {
     HyStartPlusPlus,
 }
 
-/// What becomes of the window while it is not used.
+/// The treatment of the window while it is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AfterIdle {
-    /// It stays.
+    /// The window stays.
     Keep,
-    /// It is halved for each retransmission timeout without data, and falls towards its used part if the application leaves it unfilled (RFC
+    /// The window is halved for each retransmission timeout without data, and falls towards its used part if the
+    /// application leaves it unfilled (RFC
     /// 2861), as Linux does by default. Neither version of BBR is affected.
     Decay,
-    /// It stays for five minutes, but does not grow unless it is full, and a loss halves what was in use (RFC 7661). Neither version of BBR
+    /// The window stays for five minutes, but does not grow unless it is full, and a loss halves what was in use (RFC
+    /// 7661). Neither version of BBR
     /// is affected.
     Preserve,
 }

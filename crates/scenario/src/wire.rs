@@ -1,4 +1,4 @@
-//! What a link has behind its queue: a shaper, changes of its rate, loss and jitter.
+//! The parts of a link behind its queue: a shaper, changes of its rate, loss and jitter.
 
 use fairlane_qdisc::{Duration, Rate};
 

@@ -47,7 +47,7 @@ pub struct BackFlow {
 impl BackChoke {
     /// Flows of `rates`, in one unit, each from 1e-12 to 1e12, and a memory of `k` flows.
     ///
-    /// It takes time and memory in proportion to the number of flows times `k`.
+    /// The calculation takes time and memory in proportion to the number of flows times `k`.
     ///
     /// # Errors
     /// When a rate is out of its range, when there are none or more than 1000, and when the memory holds all flows: then nothing

@@ -232,7 +232,7 @@ fn gain_among(excess: f64, times: f64) -> f64 {
     times * fall * product * (2.0 + product) / (all * all)
 }
 
-/// What a flow with this excess gets, as a part of the fair rate.
+/// The rate of a flow with this excess, as a multiple of the fair rate.
 pub(crate) fn admitted(excess: f64) -> f64 {
     1.0 + excess / (1.0 + excess + excess * excess)
 }

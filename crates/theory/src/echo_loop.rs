@@ -74,8 +74,9 @@ pub struct EchoLoop {
     flood: Flood,
 }
 
-/// What is admitted of all unresponsive flows for a relative rise of the fair share, as a part of the link: at once, and when their tags
-/// have followed, by half of `memory` seconds.
+/// The additional rate admitted of all unresponsive flows for a relative rise of the fair share, as a part of the link:
+/// at
+/// once, and when their tags have followed, by half of `memory` seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Flood {
     at_once: f64,
@@ -174,7 +175,7 @@ impl EchoLoop {
         controller * (real(self.part) * self.tcp(frequency) + self.flood.at(s)) / queue
     }
 
-    /// What TCP sends more for a relative rise of the fair share, as a part of what it sends.
+    /// The relative rise of TCP's rate for a relative rise of the fair share.
     fn tcp(&self, frequency: f64) -> Complex {
         let pole = imaginary(frequency) + real(self.window * self.loss / self.round_trip);
         let sent = delayed(frequency, self.round_trip) / (real(self.window * self.round_trip * self.loss) * pole);

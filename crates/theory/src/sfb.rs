@@ -5,7 +5,8 @@
 //!
 //! `p = (1 - (1 - 1/N)^M)^L`.
 //!
-//! It is exact for one flow with independent uniform hashes. Of many flows that share the hashes, `p` is the expected part.
+//! The formula is exact for one flow with independent uniform hashes. Of many flows that share the hashes, `p` is the
+//! expected part.
 
 use crate::check::{Error, count};
 

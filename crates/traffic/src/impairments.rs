@@ -1,4 +1,4 @@
-//! What a link loses and delays.
+//! Losses and delays of a link.
 
 use fairlane_qdisc::{Duration, Seed, Stream, Time};
 use fairlane_scenario::Loss;

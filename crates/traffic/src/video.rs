@@ -22,7 +22,7 @@ pub struct VideoPlayer {
     counts: VideoCounts,
 }
 
-/// What the viewer sees.
+/// The picture that the viewer sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Playback {
     /// Nothing yet.
@@ -35,7 +35,7 @@ enum Playback {
     Ended,
 }
 
-/// What the viewer saw.
+/// Counts of the playback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VideoCounts {
     /// Segments that arrived.

@@ -1,4 +1,4 @@
-//! What a page has to know of a scenario before it draws it.
+//! The properties of a scenario that a page needs before it draws the scenario.
 
 use fairlane_qdisc::{Kind, Reason};
 use fairlane_scenario::{BUNDLED, Scenario};

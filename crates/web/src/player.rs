@@ -25,12 +25,12 @@ const MOST_ROWS: usize = 4_000;
 /// A page lets a scenario go on after its end for so long, in all.
 const LONGEST: &str = "100000s";
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It holds from now on.
+    /// The change holds from now on.
     Live,
-    /// It cannot be made while the simulation runs: the scenario has to begin again.
+    /// The change cannot be made while the simulation runs: the scenario has to begin again.
     NeedsRestart,
 }
 

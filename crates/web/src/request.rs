@@ -1,4 +1,4 @@
-//! What a page asks to simulate.
+//! A page's request for a simulation.
 
 use fairlane_scenario::{Document, Kind, Link, Scenario, bundled};
 
@@ -63,7 +63,7 @@ impl Request {
     /// Returns the scenario.
     ///
     /// # Errors
-    /// It is not valid, or has more than [`MOST_FLOWS`] flows.
+    /// The scenario is not valid, or has more than [`MOST_FLOWS`] flows.
     pub fn scenario(&self) -> Result<Scenario, PageError> {
         let mut scenario = self.document.scenario()?;
         if let Some(kind) = self.kind {

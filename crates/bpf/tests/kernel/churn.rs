@@ -27,7 +27,7 @@ const FIRST: u64 = 2;
 const NOISE: i64 = 2 << 20;
 const EACH_ROUND: i64 = 1 << 12;
 
-/// What the kernel has of BPF, and the files that are pinned.
+/// The BPF objects in the kernel, and the files that are pinned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Objects {
     programs: usize,

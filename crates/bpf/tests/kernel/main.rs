@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a check measured, or why it failed.
+/// The measurement of a check, or the reason for its failure.
 #[cfg(target_os = "linux")]
 type Checked = Result<String, Box<dyn std::error::Error>>;
 

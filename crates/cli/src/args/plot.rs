@@ -22,7 +22,7 @@ pub(crate) struct PlotArgs {
     #[arg(long, value_name = "FIGURE", value_enum)]
     pub(crate) figure: Option<FigureKind>,
 
-    /// What a sweep or a series shows [default: share of a sweep, length of a series]
+    /// The measure of a sweep or a series [default: share of a sweep, length of a series]
     #[arg(long, value_name = "MEASURE", value_parser = measures())]
     pub(crate) measure: Option<Measure>,
 

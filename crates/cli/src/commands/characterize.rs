@@ -158,7 +158,7 @@ fn of_case(case: &CaseReport, width: usize) -> String {
     text + &columns(&parameters(case), width)
 }
 
-/// What applications saw, with a heading; nothing without scores.
+/// The rows of application quality, with a heading; empty without scores.
 fn applications(case: &CaseReport) -> Vec<[String; 7]> {
     let optional = |value: Option<Number>, factor: f64| value.map_or_else(String::new, |value| number(value, factor));
     let groups = case.subjects.iter().flat_map(|subject| subject.groups.iter().map(move |group| (subject, group)));

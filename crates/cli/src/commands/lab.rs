@@ -42,7 +42,7 @@ struct PreparedLab {
     kind: Option<Kind>,
     /// Whose discipline is measured.
     whose: Whose,
-    /// What is to be known of that discipline.
+    /// Notes about the discipline, for the user.
     notes: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ struct LabResults {
     /// The labs with an outcome.
     measured: Vec<Followed>,
     simulated: Vec<Followed>,
-    /// It was interrupted.
+    /// The labs were interrupted.
     interrupted: bool,
     /// Labs whose queue was not the bottleneck, with the reason.
     unmeasured: Vec<(Kind, LabError)>,

@@ -16,7 +16,8 @@ use crate::common::guest::fetched;
 /// The fairlane under test, in the guest at the same place.
 const FAIRLANE: &str = env!("CARGO_BIN_EXE_fairlane");
 
-/// What sets up firewalls: programs in the guest's `/bin`, each with the names by which tests and the router start it.
+/// The programs that set up firewalls, in the guest's `/bin`, each with the names by which tests and the router start
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Firewalls {
     /// nft, and iptables on nf_tables.

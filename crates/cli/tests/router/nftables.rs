@@ -1,4 +1,5 @@
-//! What only a kernel whose nftables can queue shows. The kernels of other machines may lack `nft_queue`, so this is tested in a guest.
+//! Tests of a router whose rules queue by nftables. The kernel of this machine may lack `nft_queue`, so they run in a
+//! guest.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};

@@ -22,7 +22,7 @@ const REOPEN: Duration = Duration::from_millis(1000);
 /// The number of probes that may be on their way.
 const ON_THE_WAY: usize = 1024;
 
-/// What an operator sees of the adjustment of one direction.
+/// The adjustment of one direction, as an operator sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AutorateView {
     pub(super) config: Config,

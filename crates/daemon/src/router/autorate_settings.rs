@@ -35,7 +35,7 @@ pub(super) struct AutorateTable {
     down: RateRange,
 }
 
-/// What a router does to adjust its rates.
+/// The settings by which a router adjusts its rates.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AutorateSettings {
     pub(super) kind: ProbeKind,

@@ -48,7 +48,7 @@ pub(super) struct FileSettings {
     pub(super) options: FileOptions,
     pub(super) queue: Option<QdiscParameters>,
     pub(super) autorate: Option<AutorateTable>,
-    /// What is doubtful about the file.
+    /// Warnings about the file.
     pub(super) doubts: Vec<String>,
 }
 

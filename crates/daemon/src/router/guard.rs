@@ -23,11 +23,11 @@ use nix::sys::signal::{SigSet, Signal};
 use super::remote::Remote;
 use crate::args::router::GuardedRules;
 
-/// What the router tells: that it is alive, and that the rules are in place again.
+/// The messages of the router: it is alive, and the rules are in place again.
 const ALIVE: u8 = b'a';
 const IN_PLACE: u8 = b'i';
 
-/// What the process tells: that it has taken the rules away.
+/// The message of the process: it has taken the rules away.
 const TAKEN: u8 = b't';
 
 /// The time between two signs of life.

@@ -15,13 +15,13 @@ struct WatchedInterface {
     there: bool,
 }
 
-/// What has happened to an interface.
+/// A change of an interface.
 #[derive(Debug, PartialEq, Eq)]
 enum InterfaceChange {
     Gone,
-    /// It has another name now.
+    /// The interface has another name now.
     Renamed,
-    /// There is one with the name of the settings again.
+    /// An interface with the name in the settings exists again.
     Back,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct KernelRouter {
     _claim: Reservation,
 }
 
-/// What changes while it works.
+/// The state that changes while the router works.
 struct InPlace {
     program: Program,
     attached: Attached,

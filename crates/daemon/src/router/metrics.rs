@@ -109,7 +109,7 @@ pub(super) fn text(report: Report, path: &Path, rates: LinkRates, counts: Option
 struct ReportCollector {
     report: Report,
     rates: LinkRates,
-    /// It is that of a discipline in the kernel, which knows neither flows nor delays.
+    /// True for the report of a discipline in the kernel, which knows neither flows nor delays.
     in_kernel: bool,
     counts: Option<OwnCounts>,
 }

@@ -13,7 +13,7 @@ use crate::args::router::{FileOptions, PathChoice};
 /// The default bit that tells our rules which packets to mark. Lower bits are in common use.
 const CE_MARK: u32 = 0x4000_0000;
 
-/// What was asked for, from which the path follows.
+/// The request from which the path follows.
 pub(super) struct Wanted<'w> {
     pub(super) options: &'w FileOptions,
     pub(super) file: &'w FileOptions,

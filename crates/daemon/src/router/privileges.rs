@@ -2,7 +2,7 @@
 
 use caps::{CapSet, Capability};
 
-/// What the router and the tools that change rules need.
+/// The capabilities that the router and the tools that change rules need.
 const NEEDED: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW];
 
 /// Passes the privileges on to the programs that this thread and later ones start. A program that has them from its file, by

@@ -40,7 +40,7 @@ pub(super) struct Settings {
     pub(super) drain: Duration,
     pub(super) metrics: Metrics,
     pub(super) log: Log,
-    /// What is doubtful about the file.
+    /// Warnings about the file.
     pub(super) doubts: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a transfer tells its receiver.
+//! The header of a transfer, for its receiver.
 
 use fairlane_qdisc::Time;
 

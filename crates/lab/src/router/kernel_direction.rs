@@ -73,7 +73,8 @@ struct Inside {
     since: Time,
 }
 
-/// What tells a packet from the others of its flow: the identification of its IPv4 header, which IPv6 does not have, and what follows the
+/// The fields by which a packet differs from the others of its flow: the identification of its IPv4 header, which IPv6
+/// does not have, and what follows the
 /// ports: TCP's numbers and timestamps, or UDP's checksum and our sequence number.
 type Tag = (u16, [u8; BEHIND_PORTS]);
 

@@ -23,12 +23,12 @@ pub(crate) struct KernelLink {
     place: Place,
 }
 
-/// What tells the discipline from others.
+/// The property that distinguishes the discipline from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// Its handle, since we gave it.
     Handle,
-    /// It is the root of the interface of this index.
+    /// The discipline is the root of the interface with this index.
     RootOf(u32),
 }
 

@@ -11,7 +11,8 @@ pub(super) const ETHERNET: usize = 14;
 pub(super) const TAG: usize = 4;
 
 /// The number of bytes that the kernel copies as if they were headers (`hdr_len`), which covers most frames entirely.
-/// It takes the rest as pages of our memory, and copies these too if the receiver keeps the frame, as the other end of
+/// The kernel takes the rest as pages of our memory, and copies these too if the receiver keeps the frame, as the other
+/// end of
 /// a veth does.
 pub(super) const COPIED: u16 = 2048;
 

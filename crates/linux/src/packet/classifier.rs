@@ -17,7 +17,7 @@ pub struct Classifier {
     /// The MTU in bytes by which the segments of a GSO packet are calculated, where its length is not reported; `None` if GSO packets
     /// are segmented before they come.
     pub mtu: Option<u32>,
-    /// What else the discipline asks of packets.
+    /// The other properties that the discipline needs of packets.
     pub needs: PacketNeeds,
 }
 
@@ -30,7 +30,9 @@ impl Classifier {
     }
 }
 
-/// What a discipline asks of packets beyond their flow, size, class and ECN, and costs time only where it does.
+/// The properties that a discipline needs of packets in addition to flow, size, class and ECN. Each costs time only
+/// where
+/// it is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketNeeds {
     /// The DSCP of packets that leave is cleared (`wash` of CAKE). Packets of an NFQUEUE can be changed only with

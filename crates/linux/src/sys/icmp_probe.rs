@@ -34,7 +34,7 @@ const LENGTH: usize = 20;
 /// A day in milliseconds, in which time stamps count from midnight UTC.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// What a probe asks for.
+/// The quantity that a probe requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeKind {
     /// The round trip.

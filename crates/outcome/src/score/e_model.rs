@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::Duration;
 
-/// What a codec costs (ITU-T G.113, Appendix I).
+/// The impairment by a codec (ITU-T G.113, Appendix I).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Codec {
     /// The equipment impairment factor without losses, Ie.

@@ -39,15 +39,15 @@ pub struct TraceRow<'a> {
 /// Events of a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEvent {
-    /// It was offered to the queue.
+    /// The packet was offered to the queue.
     Arrived,
-    /// It was given to the link.
+    /// The packet was given to the link.
     Departed,
-    /// It was dropped.
+    /// The packet was dropped.
     Dropped(Reason),
-    /// It was marked.
+    /// The packet was marked.
     Marked(Reason),
-    /// It had departed and was lost on the wire.
+    /// The packet had departed and was lost on the wire.
     Lost,
 }
 

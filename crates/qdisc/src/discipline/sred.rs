@@ -58,10 +58,10 @@ pub struct Config {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum SredVariant {
-    /// They are signalled with the probability of all others (section III).
+    /// Hits are signalled with the probability of all others (section III).
     #[default]
     Simple,
-    /// They are signalled 1 + 1/P times as often (section IV).
+    /// Hits are signalled 1 + 1/P times as often (section IV).
     Full,
 }
 

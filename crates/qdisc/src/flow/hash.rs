@@ -1,6 +1,7 @@
 //! A keyed hash of flows, for disciplines that spread flows over bins.
 //!
-//! It applies SplitMix64's finalizer (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
+//! The hash applies SplitMix64's finalizer (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
+//! OOPSLA
 //! 2014) twice, each time after a secret: without the seed, a sender cannot choose a flow that falls into another
 //! flow's bin.
 
@@ -34,7 +35,7 @@ impl FlowHash {
 
 /// A hash function for the slots of a table, keyed too, and shorter: no decision may depend on it.
 ///
-/// It multiplies by a secret and folds the product, as wyhash (Wang Yi, 2019).
+/// The hash multiplies by a secret and folds the product, as wyhash (Wang Yi, 2019).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotHash {
     secrets: [u64; 2],

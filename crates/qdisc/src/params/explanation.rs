@@ -8,11 +8,11 @@ use super::Kind;
 /// The origin of a resolved value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The user gave it.
+    /// The user gave the value.
     Given,
-    /// It is the default, for this reason.
+    /// The value is the default, for this reason.
     Default(&'static str),
-    /// It follows from other values by this rule.
+    /// The value follows from other values by this rule.
     Derived(&'static str),
 }
 

@@ -4,7 +4,7 @@ use crate::{Duration, FlowKey, Packet, TcpHeader, Time};
 
 /// A packet with a value attached to it.
 ///
-/// It is a [`Packet`] itself, with all properties of the packet inside, so any discipline can hold it.
+/// The pair is a [`Packet`] itself, with all properties of the packet inside, so any discipline can hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tagged<P, T> {
     /// The packet.

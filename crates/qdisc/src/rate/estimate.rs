@@ -17,7 +17,7 @@ pub(crate) struct RateEstimate {
     pending: u64,
 }
 
-/// What a packet changes in an estimate.
+/// The effect of a packet on an estimate.
 #[derive(Clone, Copy, Debug)]
 struct Weights {
     /// The time since the previous packet in nanoseconds (T).

@@ -7,11 +7,11 @@ use crate::{DropSink, Qdisc, Reason, SimplePacket, Time};
 /// An event of a packet, which is identified by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It was dropped.
+    /// The packet was dropped.
     Dropped(u64, Reason),
-    /// It was marked, and stays in the queue.
+    /// The packet was marked, and stays in the queue.
     Marked(u64, Reason),
-    /// It left for the link.
+    /// The packet left for the link.
     Departed(u64),
 }
 

@@ -44,13 +44,13 @@ pub struct FlentFile {
     sent: BTreeMap<(u32, u32), Time>,
     /// The round trips of each interval, in milliseconds.
     pings: Vec<Option<f64>>,
-    /// Those of the present interval.
+    /// The round trips of the present interval, in milliseconds.
     waiting: Vec<f64>,
     /// Each ping: the time of its answer, its number and its round trip in milliseconds.
     answers: Vec<Value>,
 }
 
-/// What is recorded of a flow.
+/// The series of a flow.
 #[derive(Debug)]
 struct FlowSeries {
     kind: FlowKind,
@@ -111,7 +111,7 @@ impl FlentFile {
     /// Writes the file to its [place](Extent::path). It appears whole or not at all.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn finish(self, extent: Extent) -> Result<(), Error> {
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
         let text = serde_json::to_vec_pretty(&self.data()).map_err(Error::plain)?;

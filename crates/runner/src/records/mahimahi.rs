@@ -77,7 +77,7 @@ impl LinkLog {
     /// Writes both files to their [places](Extent::path). Each appears whole or not at all.
     ///
     /// # Errors
-    /// They cannot be written, or the link sends fewer than 1504 bytes in the run.
+    /// The files cannot be written, or the link sends fewer than 1504 bytes in the run.
     pub fn finish(mut self, extent: Extent) -> Result<(), Error> {
         let end = if extent == Extent::Whole { self.end } else { self.opportunities.0 };
         self.advance(end);

@@ -34,7 +34,8 @@ const MOST_SHIFT: u8 = 14;
 /// Writes each packet that leaves a queue of a link between nodes, warm-up included, as a packet capture: pcap with nanosecond times from the
 /// start of the run.
 ///
-/// It has headers only: IPv4 with a pair of addresses for each flow, and TCP or UDP. Each packet has its size on the wire (an acknowledgement
+/// The capture has headers only: IPv4 with a pair of addresses for each flow, and TCP or UDP. Each packet has its size
+/// on the wire (an acknowledgement
 /// more if its options need it), and a TTL of 64 less one for each link that it has entered. TCP has the window, timestamps, SACK blocks and
 /// ECN flags of the simulation, after a handshake, simulated or not.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ struct Flow {
     payload: u32,
     /// The simulator's numbers of the links between nodes that its data crosses.
     path: Vec<u32>,
-    /// Those that its acknowledgements cross.
+    /// The numbers of the links between nodes that its acknowledgements cross.
     back: Vec<u32>,
 }
 
@@ -84,7 +85,7 @@ struct TcpFields {
 struct Place {
     flow: u32,
     hops: usize,
-    /// It travels from the receiver of data to its sender.
+    /// True if the segment travels from the receiver of data to its sender.
     back: bool,
 }
 

@@ -8,7 +8,7 @@ use fairlane_sim::{Control, Decision, FlowSample, Observer, PacketEvent, QueueSa
 use crate::machine::CostMeter;
 use crate::{Error, FlentFile, LinkLog, PacketCapture, Recorder, Series, Trace};
 
-/// What is recorded of one run beside its outcome; nothing by default.
+/// The records of one run, in addition to its outcome; none by default.
 #[derive(Debug, Default)]
 pub struct Records {
     /// The packets between nodes, as a packet capture.
@@ -44,7 +44,8 @@ pub struct RecordsObserver<'r> {
 }
 
 impl Records {
-    /// Runs `scenario` once, with these records and another observer `beside` them, and ends the files. After an interruption or an error
+    /// Runs `scenario` once, with these records and another observer, `beside`, and ends the files. After an
+    /// interruption or an error
     /// they are [parts](Extent::path), complete up to that moment.
     ///
     /// # Errors

@@ -131,7 +131,7 @@ fn fastest(side: &LinkSide) -> Rate {
     steps.chain([side.rate]).max().unwrap_or_default()
 }
 
-/// What a file says of the hosts' links: `[access]`, or nothing.
+/// The hosts' links in a file: `[access]`, or nothing.
 #[derive(Clone)]
 pub(crate) struct AccessTable {
     /// `None`: it depends on the flows.

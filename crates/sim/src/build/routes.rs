@@ -15,7 +15,7 @@ use crate::network::topology::Topology;
 use crate::schedule::{Line, Ports};
 use crate::shortcuts::Shortcuts;
 
-/// What is known of routes while they are built.
+/// The state of the routes while they are built.
 #[derive(Debug, Default)]
 pub(crate) struct Routing {
     /// The number of each delay line in the order in which they were found.
@@ -39,8 +39,9 @@ impl Routing {
     }
 }
 
-/// What the packets of a delay line have in common. Lines are numbered in this order, and of packets of a flow that arrive at the same time,
-/// that of the lower line comes first.
+/// The properties that the packets of a delay line share. Lines are numbered in this order. Of two packets of a flow
+/// that
+/// arrive at the same time, the one on the lower line comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LineKey {
     /// The class of the link that they cross last.

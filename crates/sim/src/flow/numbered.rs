@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Those of a run, or those of a part of it, which begin with some number.
+/// The flows or browsers of a run, or of a part of it, where the numbers need not begin with 0.
 #[derive(Debug)]
 pub(crate) struct Numbered<T> {
     first: u32,

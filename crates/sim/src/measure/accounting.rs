@@ -7,7 +7,7 @@ use crate::measure::queue_meter::Meter;
 use crate::packet::{Flags, Packet, PacketKind};
 use crate::sack_table::SackTable;
 
-/// What is recorded of packets beside the meters of queues.
+/// The records of packets, in addition to the meters of queues.
 pub(crate) struct Records<O> {
     pub(crate) sacks: SackTable,
     /// The data packets of each flow that queues have dropped.

@@ -1,4 +1,4 @@
-//! What is measured of queues, flows and paths, and who is told.
+//! Measurements of queues, flows and paths, and the observers of a run.
 
 pub(crate) mod accounting;
 pub(crate) mod delay_histogram;

@@ -26,7 +26,7 @@ impl FlowMeter {
     }
 }
 
-/// What there was of a flow when the measurement began.
+/// Per-flow counters at the start of the measurement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     /// The packets in the queue.
@@ -65,7 +65,7 @@ pub(crate) struct Meter {
     /// The first flow, if there is one range.
     only: Option<u32>,
     flows: Vec<FlowMeter>,
-    /// What there was of each flow when the measurement began; empty if there had been no packets.
+    /// Each flow's counters at the start of the measurement; empty if there had been no packets.
     before: Vec<Before>,
     marked: Column,
     lost: Column,

@@ -1,4 +1,4 @@
-//! What the scores of flows follow from.
+//! The measurements for the scores of flows.
 
 use fairlane_outcome::score::{PathScoreRun, Profile, ScoreRun, VoiceRun};
 use fairlane_qdisc::Duration;

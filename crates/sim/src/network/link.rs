@@ -30,8 +30,9 @@ pub(crate) struct Medium {
     /// The class of the links that packets cross last before something happens to them; `None` if they cross another one first. Where
     /// packets take the same time, the class is the same.
     pub(crate) class: Option<u32>,
-    /// What packets these links carry, if they are hosts' links: where that, the rate and the delay agree, so do the times that packets
-    /// take.
+    /// The packets that these links carry, if they are hosts' links. Where the packets, the rate and the delay agree,
+    /// so do the
+    /// times that packets take.
     pub(crate) carries: Option<Carries>,
     /// The limit of a [`LinkQueue::Droptail`] in packets, without the one in transmission.
     pub(crate) limit: usize,
@@ -42,7 +43,7 @@ pub(crate) struct Medium {
 pub(crate) struct Carries {
     /// The host is where data go to, not where they come from.
     pub(crate) sink: bool,
-    /// They are data, not acknowledgements.
+    /// True for data, false for acknowledgements.
     pub(crate) data: bool,
     /// The size of each, if that is known.
     pub(crate) bytes: Option<u32>,

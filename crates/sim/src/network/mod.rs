@@ -50,8 +50,8 @@
 //!
 //! # A new kind of link
 //!
-//! What happens on the wire, such as loss or jitter, belongs in [`impairments`]. Another way of taking packets from the queue
-//! belongs in a file beside [`aggregation`] and [`shaper_events`]; `link_run::send_specially` chooses it. A queue is a
+//! Effects of the wire, such as loss or jitter, belong in [`impairments`]. Another way of taking packets from the queue
+//! belongs in a file next to [`aggregation`] and [`shaper_events`]; `link_run::send_specially` chooses it. A queue is a
 //! discipline of `fairlane-qdisc`. [`build`](crate::build) makes the link (`build/topology.rs`) and decides whether it can be
 //! processed lazily (`build/routes.rs`), and `parallel/partition.rs` whether a run with it can be divided.
 
@@ -106,7 +106,7 @@ pub(crate) struct Network<O> {
     entered: Vec<Time>,
 }
 
-/// What takes packets at the ends of their routes.
+/// The receiver of packets at the ends of their routes.
 pub(crate) trait Receiver<O>: FlowCache {
     /// Takes a packet that reaches its host at `now`.
     fn deliver(&mut self, now: Time, packet: &Packet, network: &mut Network<O>);

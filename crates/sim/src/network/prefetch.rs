@@ -42,7 +42,7 @@ pub(crate) struct Departure {
     arrival: Time,
 }
 
-/// What prefetching reads.
+/// The state that prefetching reads.
 struct Prefetcher<'n, R> {
     topology: &'n Topology,
     sacks: &'n SackTable,

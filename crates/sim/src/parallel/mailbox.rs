@@ -9,8 +9,9 @@ use fairlane_qdisc::Time;
 use crate::network::Network;
 use crate::network::boundary::{Boundary, Mail};
 
-/// What has been sent from each partition to each other one, and has not been received. Each mailbox has cache lines of its
-/// own: threads that write side by side to one line wait for each other.
+/// The packets that each partition has sent to each other one and that have not been received. Each mailbox has its own
+/// cache
+/// lines, since threads that write to one line wait for each other.
 #[derive(Debug)]
 pub(crate) struct Mailboxes {
     partitions: usize,

@@ -20,7 +20,7 @@ use crate::run::engine::Engine;
 pub enum ChangeError {
     /// The change concerns something that is fixed when the run begins.
     Fixed {
-        /// What is fixed, such as `the warm-up`.
+        /// The fixed part of the scenario, such as `the warm-up`.
         what: String,
     },
     /// The parameters of a queue contradict each other.

@@ -386,7 +386,7 @@ struct Tally {
     lost: u64,
 }
 
-/// What is kept of a flow at the end of a run.
+/// The results of a flow at the end of a run.
 #[derive(Debug)]
 struct FlowEnd {
     tally: Tally,
@@ -394,7 +394,7 @@ struct FlowEnd {
     application: Option<Box<ApplicationEnd>>,
 }
 
-/// What is kept of an application that does more than to send.
+/// The results of an application that does more than send.
 #[derive(Debug, Default)]
 struct ApplicationEnd {
     completions_ns: Option<Vec<u64>>,

@@ -1,4 +1,4 @@
-//! What a caller starts: a run, a simulation in steps, a batch, a replay.
+//! The entry points for callers: a run, a simulation in steps, a batch, a replay.
 
 pub(crate) mod batch;
 pub(crate) mod changes;

@@ -10,7 +10,7 @@ use crate::schedule::upcoming::{FAR, NEAR, Upcoming};
 /// to be sorted among the events. Packets that arrive at the same time come out in the
 /// [order](crate::schedule::event_key::arrival_key) of their flows.
 ///
-/// It is a ring whose size is a power of two. A packet is written to its place at once, and read there.
+/// The line is a ring whose size is a power of two. A packet is written to its place at once, and read there.
 #[derive(Debug)]
 pub(crate) struct DelayLine {
     slots: Vec<Packet>,

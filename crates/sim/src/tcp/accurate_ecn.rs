@@ -17,7 +17,7 @@ const INCREMENT: u8 = 2;
 pub(super) struct MarkCounter {
     /// The marked segments that have come (r.cep).
     count: u32,
-    /// Those since the last acknowledgement.
+    /// The marked segments since the last acknowledgement.
     unacknowledged: u8,
     /// The last segment was marked.
     last: bool,

@@ -9,7 +9,8 @@ use super::{Ack, SackBlocks};
 
 /// The receiving side of one connection.
 ///
-/// It keeps segments that arrive out of order, never withdraws a selective acknowledgement, and refuses segments beyond
+/// The receiver keeps segments that arrive out of order, never withdraws a selective acknowledgement, and refuses
+/// segments beyond
 /// its window.
 #[derive(Clone, Debug)]
 pub struct TcpReceiver {

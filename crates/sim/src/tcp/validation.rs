@@ -10,12 +10,12 @@ use self::decay::Decay;
 use self::pipe_ack::PipeAck;
 use super::congestion::{AckSample, CongestionSignal, WindowSize};
 
-/// What becomes of a window that is not used.
+/// The treatment of a window that is not used.
 #[derive(Clone, Debug)]
 pub(super) enum Validation {
-    /// It decays (RFC 2861).
+    /// The window decays (RFC 2861).
     Decay(Decay),
-    /// It is kept for some time, but not trusted (RFC 7661).
+    /// The window is kept for some time, but not trusted (RFC 7661).
     PipeAck(PipeAck),
 }
 

@@ -1,4 +1,5 @@
-//! What autorate is for: on links that vary as LTE does, the queue is at most a third as long as behind a fixed shaper, at no less
+//! The purpose of autorate: on links that vary as LTE does, the queue is at most a third as long as behind a fixed
+//! shaper, at no less
 //! than 90 % of its goodput.
 //!
 //! `AUTORATE_SEEDS=5 cargo test --release -p fairlane-sim --test autorate traces -- --nocapture` runs more and prints a table.

@@ -21,7 +21,7 @@ fn fills_an_idle_link_with_the_parameters_of_rfc_7928() {
     assert!(utilisation(&run) > 0.9, "{}", utilisation(&run));
 }
 
-/// It yields to NewReno, which fills the buffer beyond the target: 80 ms, and 400 ms for the default of 100 ms.
+/// LEDBAT yields to NewReno, which fills the buffer beyond the target: 80 ms, and 400 ms for the default of 100 ms.
 #[test]
 fn yields_to_newreno() {
     for (tcp, limit) in [

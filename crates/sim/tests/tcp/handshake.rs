@@ -7,7 +7,7 @@ use fairlane_sim::tcp::{Opening, Segment, SegmentSink, TcpSender};
 
 use super::path::ms;
 
-/// What a sender sent: `syn`, `ack` and the numbers of segments.
+/// The segments of a sender: `syn`, `ack` and the numbers of segments.
 #[derive(Default)]
 struct Sent(Vec<String>);
 

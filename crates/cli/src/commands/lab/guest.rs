@@ -18,7 +18,7 @@ use super::wire::{Job, LabAnswer, Whose};
 use crate::args::lab::LabArgs;
 use crate::progress::VirtualSeconds;
 
-/// What the lab starts, with the packages.
+/// The programs that the lab starts, each with its package.
 const PROGRAMS: [(&str, &str); 6] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
@@ -28,7 +28,7 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("ip6tables-save", "iptables"),
 ];
 
-/// What the lab needs of the kernel, the congestion controls of scenarios, and the kernel's own disciplines.
+/// The kernel modules that the lab needs: devices, firewall rules, congestion controls, and the kernel's disciplines.
 const MODULES: [&str; 19] = [
     "veth",
     "nfnetlink_queue",

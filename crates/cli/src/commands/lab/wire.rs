@@ -5,7 +5,7 @@ use fairlane_outcome::{FlowSample, QueueSample, Run};
 use fairlane_qdisc::{Count, Duration};
 use serde::{Deserialize, Serialize};
 
-/// What a guest has to do.
+/// The job of a guest.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Job {
     /// The text of the scenario file.
@@ -37,7 +37,7 @@ pub(super) enum Whose {
     Bpf,
 }
 
-/// What it answers.
+/// The answer of a guest.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum LabAnswer {
     Measured { run: Box<Run>, checks: Vec<WireCheck>, samples: Vec<WireSample> },
@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// What goes into a guest's answer comes out of it: the counts of a run, its histogram, checks and samples.
+    /// A guest's answer is read as it was written: the counts of a run, its histogram, checks and samples.
     #[test]
     fn an_answer_is_read_as_it_was_written() {
         let mut document = Document::builtin();

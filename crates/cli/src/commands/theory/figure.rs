@@ -14,7 +14,7 @@ const LEVELS: std::ops::RangeInclusive<u32> = 1..=5;
 /// Draws a question's answer.
 ///
 /// # Errors
-/// Those of the model.
+/// The errors of the model.
 pub(super) fn figure(question: &Question) -> Result<Figure, Error> {
     let answer = question.answer()?;
     Ok(match question {

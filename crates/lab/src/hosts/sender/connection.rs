@@ -22,7 +22,7 @@ use crate::plan::kernel_name;
 /// The length of a TCP header without options.
 const TCP_HEADER: u64 = 20;
 
-/// What TCP keeps of data that an application with off periods has written and that has not been sent: this many segments.
+/// The limit of written but unsent data of an application with off periods, in segments.
 const UNSENT_SEGMENTS: u64 = 2;
 
 /// The data sent by TCP.

@@ -36,7 +36,7 @@ struct Transfer {
     left: Option<u64>,
 }
 
-/// What a transfer waits for.
+/// The condition for which a transfer waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TransferState {
     /// Room in the send buffer.

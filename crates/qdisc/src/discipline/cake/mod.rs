@@ -64,7 +64,7 @@ pub struct Cake<P> {
     counters: Counters,
 }
 
-/// What became of a queue's turn.
+/// The result of a queue's turn.
 enum Taken {
     /// The packet at this place leaves. It has been unlinked from its queue, and is moved last: then it is copied only once.
     Packet(u32),

@@ -23,13 +23,13 @@ const PART: i64 = 1 << 16;
 pub(super) enum Set {
     /// The queue is not in use.
     None,
-    /// It has not used up its first quantum.
+    /// The queue has not used up its first quantum.
     Sparse,
-    /// It was empty when it had used up its first quantum.
+    /// The queue was empty when it had used up its first quantum.
     SparseWait,
-    /// It has packets turn after turn.
+    /// The queue has packets turn after turn.
     Bulk,
-    /// It is empty, and its COBALT is not yet back at its start.
+    /// The queue is empty, and its COBALT is not yet back at its initial state.
     Decaying,
 }
 

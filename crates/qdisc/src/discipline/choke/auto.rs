@@ -66,7 +66,7 @@ const WEIGHT: f64 = 1.0 / 256.0;
 /// The mean number of packets that a comparison drops, before the first one: all that it can.
 const FIRST_GAIN: f64 = 2.0;
 
-/// What an arrival is compared with.
+/// The candidates with which an arrival is compared.
 #[derive(Clone, Copy, Debug)]
 enum Compared {
     /// Two packets: both must be of the arrival's flow.

@@ -35,13 +35,13 @@ pub(crate) struct CobaltCore {
 /// COBALT's decision on a packet that is due to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CobaltVerdict {
-    /// It leaves.
+    /// The packet leaves.
     Pass,
-    /// It leaves marked.
+    /// The packet leaves with a mark.
     Mark,
-    /// CoDel drops it.
+    /// CoDel drops the packet.
     Codel,
-    /// BLUE drops it.
+    /// BLUE drops the packet.
     Blue,
 }
 

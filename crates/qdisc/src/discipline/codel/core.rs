@@ -41,19 +41,19 @@ struct Head {
 /// CoDel's decision on the head of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodelVerdict {
-    /// It leaves as it is, if there is one.
+    /// The head, if there is one, leaves unchanged.
     Leaves,
-    /// It has waited longer than `ce_threshold`.
+    /// The head has waited longer than `ce_threshold`.
     AboveThreshold,
     /// The delay has been above the target for an interval.
     MayBeSignalled,
 }
 
-/// What became of a packet that was signalled.
+/// The result of a signal to a packet.
 enum Signalled<P> {
-    /// It leaves with a mark.
+    /// The packet leaves with a mark.
     Marked(P),
-    /// It was dropped; this is the next head.
+    /// The packet was dropped; this is the next head.
     Dropped(Option<Head>),
 }
 
@@ -185,7 +185,7 @@ impl CodelCore {
 
     /// Tells whether the state of a queue that is empty at `now` need not be kept: one that begins anew decides alike.
     ///
-    /// What a queue outside of the dropping state remembers is the rate of its signals, and that for [`MEMORY`] intervals.
+    /// Outside of the dropping state, a queue remembers only the rate of its signals, for [`MEMORY`] intervals.
     pub(crate) fn is_at_rest(&self, parameters: &CodelParameters, now: Time) -> bool {
         !self.dropping && self.first_above == Time::MAX && (self.count == 0 || !self.is_recent(parameters, now))
     }

@@ -5,7 +5,7 @@ use super::fixed::{ONE, power_of_two};
 use super::sample::MOST_TAGS;
 use crate::{Duration, Rate, Time};
 
-/// What the controller has to know of the queue.
+/// The controller's inputs from the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueueReading {
     /// How long the head has waited.

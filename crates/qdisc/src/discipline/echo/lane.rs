@@ -20,7 +20,7 @@ pub(super) struct SparseLane<P> {
     pub(super) fifo: Fifo<Stamped<P>>,
     /// The packets in the FIFO, by two tables; empty if there is no lane.
     waiting: Vec<u16>,
-    /// What the lane may take, in quarters of bytes.
+    /// The credit of the lane, in quarters of bytes.
     credit: u64,
 }
 

@@ -1,6 +1,6 @@
 //! The part of ECHO that every arrival passes: counts the tags of its flow, samples it, and tells whether it is signalled.
 //!
-//! It does not depend on the type of packets, so that it is compiled once.
+//! The code does not depend on the type of packets, so that it is compiled once.
 
 use super::control::Controller;
 use super::mean::MeanCount;

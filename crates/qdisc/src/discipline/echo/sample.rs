@@ -40,13 +40,14 @@ pub(super) struct Sample {
     trial: Trial,
 }
 
-/// Whether it pays to know numbers. Where every second one is not known, at random, a processor predicts the branch badly, and to count all
-/// costs less: then one place is left, of nobody, and once in a while all are tried again.
+/// A trial of whether known numbers save time. Where half of them, at random, are not known, a processor predicts the
+/// branch
+/// badly, and counting all tags costs less. Then one place is left, of nobody, and once in a while all are tried again.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trial {
-    /// The arrivals before it.
+    /// The arrivals before the trial.
     before: u64,
-    /// Those since whose number was not known.
+    /// The arrivals since then whose number was not known.
     unknown: u64,
     /// The trials without places until the next with them.
     pause: u32,

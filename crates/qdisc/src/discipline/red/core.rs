@@ -62,7 +62,7 @@ pub(crate) struct RedCore {
     settled: bool,
     /// There is no filter, and packets count alike.
     is_simple: bool,
-    /// What [`is_straight`](Self::is_straight) tells: one flag for all that it depends on.
+    /// The value of [`is_straight`](Self::is_straight): one flag for all its conditions.
     straight: bool,
     /// The bits of the least average above `min`, and the number of averages from there to the last one below `max`.
     between: (u64, u64),

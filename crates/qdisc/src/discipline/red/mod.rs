@@ -138,9 +138,9 @@ impl RedParameters {
 /// RED's decision on an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// RED marked or dropped it.
+    /// RED marked or dropped the arrival.
     pub(crate) signalled: bool,
-    /// It is in the queue, perhaps with a mark.
+    /// The arrival is in the queue, perhaps with a mark.
     pub(crate) queued: bool,
 }
 

@@ -57,10 +57,11 @@ pub struct Config {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Admission {
-    /// It is queued, and the longest queue loses packets until the limit is kept (McKenney).
+    /// The packet is queued, and the longest queue loses packets until the limit is kept (McKenney).
     #[default]
     Steal,
-    /// It is dropped (ns-2's `SFQ`). A packet is also dropped if its queue holds at least half as many packets as there is
+    /// The packet is dropped (ns-2's `SFQ`). A packet is also dropped if its queue holds at least half as many packets
+    /// as there is
     /// room for, or, once there is room for fewer than `flows`, more than `limit / flows`. The limit must be in packets.
     Ns2,
 }

@@ -14,7 +14,9 @@
 //! nor do acknowledgements of a single segment if the receiver delays some: this may be one of them.
 //!
 //! Deviations: the shortest round trip is that of the whole connection, and a sender that its application limits is not treated differently.
-//! What varies as much as a classic queue is taken for one: as the report says, low rates, where a packet takes a millisecond.
+//! A path whose delay varies as much as a classic queue is taken for one: as the report says, this happens at low
+//! rates, where
+//! a packet takes a millisecond.
 
 use std::collections::VecDeque;
 

@@ -4,7 +4,8 @@
 //! which grows a quarter as fast. If the round-trip time falls below that at the start of CSS, slow start resumes;
 //! otherwise congestion avoidance follows after five rounds of CSS.
 //!
-//! It is used in the initial slow start only (section 4.3). Deviation: as in the RFC the window grows by the number of
+//! HyStart++ is used in the initial slow start only (section 4.3). Deviation: as in the RFC the window grows by the
+//! number of
 //! segments acknowledged, up to eight, or any number with pacing, but here even without byte counting.
 
 use fairlane_qdisc::Duration;

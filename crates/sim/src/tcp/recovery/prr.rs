@@ -19,7 +19,7 @@ pub(super) struct Progress {
     pub(super) delivered: u32,
     /// The segments in the network after it.
     pub(super) in_flight: u32,
-    /// It acknowledges the first outstanding segment and indicates no other loss (SafeACK).
+    /// True if the acknowledgement covers the first outstanding segment and indicates no other loss (SafeACK).
     pub(super) safe: bool,
 }
 

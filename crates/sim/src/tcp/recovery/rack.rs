@@ -72,11 +72,11 @@ struct Outstanding {
     sent: Time,
     /// The number of that transmission.
     number: u64,
-    /// It was sent more than once.
+    /// The segment was sent more than once.
     again: bool,
-    /// It has arrived.
+    /// The segment has arrived.
     arrived: bool,
-    /// It counts as lost, and has not been sent since.
+    /// The segment counts as lost, and has not been sent since.
     lost: bool,
 }
 
@@ -85,11 +85,11 @@ struct Outstanding {
 struct Probe {
     /// One past the highest segment when it was sent (TLP.end_seq).
     end: u32,
-    /// It repeated a segment.
+    /// The probe repeated a segment.
     again: bool,
 }
 
-/// What the sender knows of time.
+/// The time, and the sender's timing state.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Clock {
     pub(in super::super) now: Time,

@@ -4,20 +4,20 @@ use fairlane_qdisc::{Duration, Time};
 
 use super::{Bbr3, Delivery, HEADROOM, MIN_CWND, State, is_too_high};
 
-/// The most rounds between two probes, so that a Reno flow beside it can grow (section 5.3.3.8).
+/// The most rounds between two probes, so that a concurrent Reno flow can grow (section 5.3.3.8).
 const MOST_ROUNDS: f64 = 63.0;
 
 /// The meaning of acknowledgements with respect to probing (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AckPhase {
-    /// They are of no probe.
+    /// Acknowledgements belong to no probe.
     #[default]
     Init,
     Refilling,
-    /// The flight grows, and they are of segments sent before.
+    /// The flight grows, and acknowledgements are of segments sent before.
     Starting,
     Feedback,
-    /// Probing has ended, and they are of segments sent before.
+    /// Probing has ended, and acknowledgements are of segments sent before.
     Stopping,
 }
 

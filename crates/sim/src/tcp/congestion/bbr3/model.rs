@@ -1,4 +1,5 @@
-//! What BBR knows of its path but for losses: rounds, a full pipe, the round-trip time and the aggregation of acknowledgements.
+//! BBR's model of its path, without losses: rounds, a full pipe, the round-trip time and the aggregation of
+//! acknowledgements.
 
 use fairlane_qdisc::{Duration, Time};
 
@@ -60,7 +61,7 @@ impl Rounds {
 pub(super) struct FullPipe {
     /// The pipe has been full (BBR.full_bw_reached).
     pub(super) reached: bool,
-    /// It is full by the current search (BBR.full_bw_now).
+    /// The pipe is full by the current search (BBR.full_bw_now).
     pub(super) now: bool,
     rate: f64,
     rounds: u8,
@@ -102,7 +103,7 @@ pub(super) struct RoundTrip {
     /// The least of the last five seconds, and the time of its measurement.
     recent: Option<Duration>,
     refreshed: Time,
-    /// It is older than that (BBR.probe_rtt_expired).
+    /// The recent minimum is older than five seconds (BBR.probe_rtt_expired).
     pub(super) expired: bool,
     /// The least of all (C.min_rtt).
     ever: Option<Duration>,
