@@ -26,7 +26,7 @@ def program(*, scenarios: bool) -> str:
     """Compiles the program that callgrind runs, as what is shipped, and returns its path.
 
     The counts of kinds are those of the program without scenarios, whether scenarios are counted too or not: another program, with
-    other code beside it, has slightly other counts.
+    other code next to it, has slightly other counts.
     """
     environment = {name: value for name, value in os.environ.items() if name not in {"RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS"}}
     build = BUILD if scenarios else [*BUILD, *WITHOUT_SCENARIOS]

@@ -11,7 +11,7 @@ const PROGRAMS: [&str; 3] = ["choke", "gchoke", "red"];
 /// The oldest clang whose type information tells the kernel that a map owns packets (btf_type_tag).
 const OLDEST_CLANG: u32 = 16;
 
-/// The newest clang that is looked for under a name with its number, as Debian has them beside an older `clang`.
+/// The newest clang that is looked for under a name with its number, as Debian has them next to an older `clang`.
 const NEWEST_CLANG: u32 = 24;
 
 fn main() {

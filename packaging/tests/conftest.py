@@ -94,7 +94,7 @@ def static_packages(tmp_path_factory: pytest.TempPathFactory, static_programs: P
 def network(*setup: str) -> Iterator[list[str]]:
     """Yields the beginning of a command that runs in a new network namespace that has only loopback.
 
-    With `setup`, a command, it also has a mount namespace of its own, in which that command runs first.
+    With `setup`, a command, it also has its own mount namespace, in which that command runs first.
     """
     need("ip", "unshare", "nsenter")
     need_root()

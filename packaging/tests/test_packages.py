@@ -75,13 +75,13 @@ def test_the_deb_names_its_libraries(packages: dict[str, Path], tmp_path: Path) 
 
 
 def test_lintian_has_no_complaint(packages: dict[str, Path]) -> None:
-    """Would catch whatever Debian's policy forbids."""
+    """Would catch violations of Debian's policy."""
     need("lintian")
     run("lintian", "--fail-on=error,warning", "--allow-root", packages["deb"])
 
 
 def test_it_is_installed_and_removed(packages: dict[str, Path], tmp_path: Path) -> None:
-    """In a root of its own, with this machine's libraries. Would catch a file that stays, and a script that fails."""
+    """In a separate root, with this machine's libraries. Would catch a file that stays, and a script that fails."""
     need("dpkg", "bash")
     need_root()
     database = tmp_path / "var/lib/dpkg"
@@ -131,7 +131,7 @@ def test_every_linked_crate_has_its_licence(packages: dict[str, Path], tmp_path:
     crates = dict(line.split(": ", 1) for line in heads.splitlines()[2:])
     # These are linked into every router.
     assert {"clap", "tokio", "serde"} <= {name.split()[0] for name in crates}
-    # Every licence disclaims warranties. A notice beside it need not.
+    # Every licence disclaims warranties. A notice next to it need not.
     granted = [text for text in texts if "WARRANT" in text.upper()]
     assert {name for text in granted for name in text.split("\n", 1)[0].split(", ")} == set(crates)
     for name, licence in crates.items():

@@ -22,7 +22,7 @@ pub(crate) struct RecordFiles {
 
 impl RecordFiles {
     /// Checks that the files can be written and that none is read by the run, then begins them; with flent's `interval`, if it has another
-    /// one than flent's tests. A timeline is recorded besides.
+    /// one than flent's tests. A timeline is recorded, too.
     pub(crate) fn begin(
         &self,
         py: Python<'_>,

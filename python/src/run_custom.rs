@@ -41,7 +41,7 @@ fn wall_clock() -> Instant {
 #[pyo3(from_item_all)]
 pub(crate) struct CustomOptions {
     runs: u32,
-    /// The files in which the first run is recorded, besides over time for a page.
+    /// The files in which the first run is recorded, in addition to its timeline for a page.
     files: Option<RecordFiles>,
     /// Keep a series of the first run at this interval.
     series: Option<String>,

@@ -1,4 +1,4 @@
-//! Long work on a thread of its own, with progress and Ctrl-C.
+//! Long work on a separate thread, with progress and Ctrl-C.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;

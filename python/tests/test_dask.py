@@ -32,7 +32,7 @@ def cluster(
     """A client, and the process ids of two workers; all processes are ended afterwards."""
     contact = tmp_path / "scheduler.json"
     failures = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures)}
-    # The functions that the workers run are in a module beside this one.
+    # The functions that the workers run are in a module next to this one.
     path = {"PYTHONPATH": os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))}
     common = ["--scheduler-file", str(contact)]
     scheduler = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", *common]

@@ -31,7 +31,7 @@ def test_theory_has_the_papers_numbers() -> None:
     assert back.admitted == pytest.approx(4.8)
     assert fl.theory.gchoke(maxcomp="infinite", load=100).buffer_bound == pytest.approx(0.382, abs=5e-4)
     assert fl.theory.choke_multi(flows=5, candidates=3, load=2).candidates_that_protect == 3
-    # A flow at twice the fair rate has 4/3 of it: beside one TCP without losses that is 4/7 of the link.
+    # A flow at twice the fair rate has 4/3 of it: with one TCP without losses that is 4/7 of the link.
     echo = fl.theory.echo(tcps=1, loss=0, load=6 / 7)
     assert [echo.share, echo.tcp_share, echo.of_fair_share] == pytest.approx([4 / 7, 3 / 7, 8 / 7])
     noisy, exact = (fl.theory.echo(tcps=8, loss=0.01, load=2, tags=tags) for tags in (64, None))

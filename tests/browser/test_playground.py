@@ -233,7 +233,7 @@ def test_the_address_restores_the_state(playground: Playground) -> None:
 
 
 def test_damaged_addresses_leave_a_page_that_works(playground: Playground) -> None:
-    """Whatever stands after `#`, packets move; what is wrong is said."""
+    """With any text after `#`, packets move; mistakes are reported."""
     for damage in [
         "toml=%25",
         "toml=AAAA",
@@ -292,7 +292,7 @@ def test_the_command_line_gives_the_scenario(playground: Playground, tmp_path: P
 
 
 def test_the_tour_has_seven_steps(playground: Playground) -> None:
-    """Each step shows its text in a state of its own, and leaves no message."""
+    """Each step shows its text in a separate state, and leaves no message."""
     seen = playground.open()
     page = seen.page
     page.keyboard.press("t")

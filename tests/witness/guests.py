@@ -1,4 +1,4 @@
-"""Runs of `fairlane lab` in guests, each made once and kept in a file."""  # noqa: INP001 (beside the scripts)
+"""Runs of `fairlane lab` in guests, each made once and kept in a file."""  # noqa: INP001 (next to the scripts)
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ struct Links
     double accessrate;
     // The queue of every link but the bottleneck, in packets.
     uint32_t accesslimit;
-    // The packets that the bottleneck's device holds under the discipline, beside the one in transmission: 0 or 1.
+    // The packets that the bottleneck's device holds under the discipline, without the one in transmission: 0 or 1.
     uint32_t device;
 };
 

@@ -68,7 +68,7 @@ pub struct LeftOut {
 /// A Pareto front.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Front {
-    /// The metric that is to be large, beside a small `delay.p95`.
+    /// The metric that is to be large, together with a small `delay.p95`.
     pub metric: String,
     /// The disciplines, by rising delay.
     pub kinds: Vec<String>,

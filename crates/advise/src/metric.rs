@@ -382,7 +382,7 @@ fn has_transfers(traffic: &Traffic) -> bool {
     matches!(traffic, Traffic::Tcp(tcp) if matches!(tcp.application, Application::Transfers(_) | Application::Web(_)))
 }
 
-/// The metrics that an advice shows besides the goal's.
+/// The metrics that an advice shows in addition to the goal's.
 pub(crate) fn shown() -> [Metric; 5] {
     [
         Metric::shown(QueueMetric::Delay(Statistic::P95)),

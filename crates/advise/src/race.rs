@@ -51,7 +51,7 @@ impl<'a> Arena<'a> {
         Ok(Self { goal, metrics, pool: pool(threads)?, control })
     }
 
-    /// Checks that there is memory for runs of `scenario`, one on each thread.
+    /// Checks that memory suffices for runs of `scenario`, one on each thread.
     pub(crate) fn check_memory(scenario: &Scenario, threads: Option<usize>) -> Result<(), Error> {
         let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
         Ok(Needs::of([scenario], threads.try_into().unwrap_or(u32::MAX), Some(threads)).check()?)

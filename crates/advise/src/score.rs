@@ -186,7 +186,7 @@ mod tests {
         "delay.p95<20ms, maximise jain".parse().unwrap()
     }
 
-    /// Would catch an objective that outweighs a bound, and a mean just below a limit that counts as met whatever its error.
+    /// Would catch an objective that outweighs a bound, and a mean just below a limit that counts as met at any error.
     /// By hand: 19 and 21 ms have a mean slack of 0 and a standard error of 0.05.
     #[test]
     fn bounds_go_before_the_objective() {

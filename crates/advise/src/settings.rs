@@ -14,7 +14,7 @@ pub struct AdviseSettings {
     pub link: Link,
     /// The goal.
     pub goal: Goal,
-    /// Leaves out disciplines that keep state of flows, in whatever form ([`FlowState`](fairlane_qdisc::FlowState)).
+    /// Leaves out disciplines that keep state of flows, in any form ([`FlowState`](fairlane_qdisc::FlowState)).
     pub no_flow_state: bool,
     /// The disciplines; if empty all that are not experimental.
     pub kinds: Vec<Kind>,
@@ -39,7 +39,7 @@ impl AdviseSettings {
         self.runs.map_or(if self.quick { 5 } else { 10 }, NonZeroU32::get)
     }
 
-    /// Returns the number of parameters that are tried for each discipline besides its defaults.
+    /// Returns the number of parameter sets that are tried for each discipline in addition to its defaults.
     pub(crate) const fn variants(&self) -> usize {
         if self.quick { 6 } else { 16 }
     }

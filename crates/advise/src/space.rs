@@ -5,7 +5,7 @@ use fairlane_qdisc::{Bytes, Domain, Duration, Kind, ParameterError, QdiscParamet
 /// Parameters that belong to the link, its packets or the machine, and are no matter of taste.
 const GIVEN: [&str; 4] = ["avpkt", "bandwidth", "memory_limit", "mtu"];
 
-/// The range of a parameter without a narrower one of its own: so many times below and above its default.
+/// The range of a parameter that declares no narrower one: so many times below and above its default.
 const WIDE: f64 = 30.0;
 
 /// Digits of a value.

@@ -68,7 +68,7 @@ fn advise(memory: *mut u8, size: usize) {
     let before = memory.align_offset(PAGE);
     let start = NonNull::new(memory).and_then(|memory| NonNull::new(memory.as_ptr().wrapping_add(before)));
     let (Some(start), Some(size)) = (start, size.checked_sub(before)) else { return };
-    // SAFETY: this kind of advice changes neither memory nor what is mapped, whatever the address (madvise(2), `MADV_HUGEPAGE`).
+    // SAFETY: this kind of advice changes neither memory nor mappings, at any address (madvise(2), `MADV_HUGEPAGE`).
     let _ = unsafe { madvise(start.cast(), size, MmapAdvise::MADV_HUGEPAGE) };
 }
 

@@ -1,4 +1,4 @@
-//! Whatever happens, the rate is within its limits and nothing panics.
+//! Under any sequence of calls the rate is within its limits and nothing panics.
 
 use fairlane_autorate::{Autorate, Config, Direction, Law, ProbeDelay};
 use fairlane_qdisc::{Duration, Rate, Seed, Stream, Time};

@@ -10,7 +10,7 @@ use fairlane_qdisc::{
 /// How many light flows share the queue with the heavy one, and how many packets are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Flows beside the heavy one; at most 65,535.
+    /// Flows in addition to the heavy one; at most 65,535.
     pub light: u16,
     /// Packets in the queue.
     pub length: u32,

@@ -1,4 +1,4 @@
-//! Attached disciplines: each has an object of its own, and a directory in the BPF file system that is named like its
+//! Attached disciplines: each has its own object, and a directory in the BPF file system that is named like its
 //! kind.
 
 use std::fs::{self, File};

@@ -46,8 +46,8 @@ pub(crate) const fn has_ports(protocol: u8) -> bool {
 }
 
 impl FlowId {
-    /// The protocol: `tcp`, `udp`, `icmp`, `icmp6`, `sctp`, `dccp`, `udplite`, `gre`, `esp`, else `ip`; and beside IP
-    /// `arp` or `other`.
+    /// The protocol: `tcp`, `udp`, `icmp`, `icmp6`, `sctp`, `dccp`, `udplite`, `gre`, `esp`, else `ip`; for frames
+    /// without IP `arp` or `other`.
     #[must_use]
     pub const fn protocol_name(&self) -> &'static str {
         match self {

@@ -57,7 +57,8 @@ impl Flows {
         self.datagrams.flow_of(time, &datagram).unwrap_or_else(|| self.of(headers.flow))
     }
 
-    /// The number of the connection of packets with `id`, whatever a flow is, from 0 in the order in which they were first asked for.
+    /// The number of the connection of packets with `id`, under any definition of flows, from 0 in the order in which
+    /// they were first asked for.
     pub fn connection(&mut self, id: FlowId) -> u32 {
         let next = self.connections.len() as u32;
         *self.connections.entry(id).or_insert(next)

@@ -14,9 +14,9 @@ pub enum FlowsBy {
     FiveTuple,
     /// Source and destination address: `address-pair`.
     AddressPair,
-    /// Source address, whatever the destination: `source-address`.
+    /// Source address, to any destination: `source-address`.
     SourceAddress,
-    /// Destination address, whatever the source: `destination-address`.
+    /// Destination address, from any source: `destination-address`.
     DestinationAddress,
 }
 

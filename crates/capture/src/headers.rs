@@ -16,7 +16,7 @@ pub struct Headers {
     pub flow: FlowId,
     /// The position of a fragment in its datagram; `None` for a whole datagram.
     pub fragment: Option<Fragment>,
-    /// Length on the wire in bytes, whatever part of it was captured: with the Ethernet header but without its check
+    /// Length on the wire in bytes, even if only a part was captured: with the Ethernet header but without its check
     /// sequence, and without the headers that loopback and "cooked" captures make up.
     pub bytes: u32,
     /// The TOS or traffic class byte; 0 without IP.

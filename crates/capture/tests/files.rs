@@ -66,7 +66,8 @@ fn compressed_captures_are_read() {
     }
 }
 
-/// Interfaces count time in their own ticks; blocks of other kinds are passed over; a second section has interfaces of its own.
+/// Interfaces count time in their own ticks; blocks of other kinds are passed over; a second section has its own
+/// interfaces.
 #[test]
 fn pcapng_is_read() {
     let ip = ipv4(17, 0, 0, 0, &UDP);
@@ -190,7 +191,7 @@ fn a_damaged_block_is_named() {
     refused(&early, Some(1), &["before 1970"]);
 }
 
-/// Reads it all, whatever it is.
+/// Reads all of a file, valid or not.
 fn swallow(file: &[u8]) -> usize {
     let Ok(mut capture) = Capture::new("t.pcap", file) else { return 0 };
     let (mut flows, mut packets) = (Flows::new(), 0);

@@ -116,7 +116,7 @@ fn short_transfers_begin_beside_a_steady_flow() {
     assert_eq!(found, [(size(11), 3), (size(11), 10), (size(99), 3), (size(99), 10)]);
 }
 
-/// Sections 5.2 and 5.3: CUBIC; UDP above the rate; UDP of more than half of the rate and at most all of it, beside TCP.
+/// Sections 5.2 and 5.3: CUBIC; UDP above the rate; UDP of more than half of the rate and at most all of it, with TCP.
 #[test]
 fn aggressive_and_unresponsive_senders() {
     let aggressive = plan("aggressive");
@@ -250,7 +250,8 @@ fn the_capacity_varies_by_ten() {
     }
 }
 
-/// Section 8.3: each number of CoDel at half, 0.7, 1.4 and twice its default, beside the defaults, under mild and heavy congestion.
+/// Section 8.3: each number of CoDel at half, 0.7, 1.4 and twice its default, and the defaults, under mild and heavy
+/// congestion.
 #[test]
 fn parameters_are_halved_and_doubled() {
     let plan = plan("parameters");

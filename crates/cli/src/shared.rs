@@ -29,7 +29,7 @@ pub(crate) fn document(file: Option<&Path>, overrides: &Overrides) -> Result<Doc
     Ok(document)
 }
 
-/// Reads a file, standard input, or a scenario that is compiled in; a file of that name goes first.
+/// Reads a file, standard input, or a scenario that is compiled in; a file of that name takes precedence.
 fn open(file: &Path) -> Result<Document, ScenarioError> {
     if file == Path::new(STDIN) {
         return Document::from_reader("<stdin>", io::stdin().lock());

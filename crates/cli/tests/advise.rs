@@ -33,7 +33,8 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A flood of twice the link beside two TCPs: only a queue for each flow is fair. Would catch an advice without its proof, its fronts or its queue.
+/// A flood of twice the link's rate with two TCPs: only a queue for each flow is fair. Would catch an advice without
+/// its proof, its fronts or its queue.
 #[test]
 fn the_terminal_shows_the_advice() {
     let text = words(&printed(&short(&[])));

@@ -361,7 +361,8 @@ fn who_may_not_is_told_so() {
     });
 }
 
-/// With 8 MB of address space left, frames that find no memory are counted and dropped, and the bridge works on. Would catch an allocation
+/// With 8 MB of address space left, frames without memory are counted and dropped, and the bridge works on. Would catch
+/// an allocation
 /// that ends the program, since nothing was left for it.
 #[test]
 fn without_memory_frames_are_dropped() {

@@ -149,7 +149,8 @@ from = "right"
 to = "left"
 "#;
 
-/// Linux over IPv4 and IPv6 beside the simulator. UDP draws from the same sequences: it offers the same number of packets. What the
+/// Linux over IPv4 and IPv6 compared with the simulator. UDP draws from the same sequences: it offers the same number
+/// of packets. What the
 /// wire loses is lost in its direction only, and 2 % of it; marks are in the group that asks for ECN; transfers
 /// complete as often as in the simulator but for chance, since they wait for lost packets, which are other ones.
 #[test]

@@ -313,7 +313,8 @@ fn claims_go_on_where_they_were() {
     let before = rows();
     assert!(before.ends_with('\n') && before.lines().count() >= 3, "{before}");
 
-    // The next one reuses them: no row is written again. A second one beside it, which is soon finished, leaves them alone.
+    // The next one reuses them: no row is written again. A concurrent second one, which is soon finished, leaves them
+    // alone.
     let mut child = spawn(&args);
     let count = before.lines().count();
     wait_until(|| rows().lines().count() > count);

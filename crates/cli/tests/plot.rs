@@ -131,11 +131,11 @@ fn a_comparison_has_a_series_of_each_discipline() {
     assert!(refused.contains("name the same file"), "{refused}");
 }
 
-/// A probe of 100 byte every 200 ms beside the flows of the small scenario.
+/// A probe of 100 byte every 200 ms in addition to the flows of the small scenario.
 const PING: &str = "\n[[flows]]\nname = \"ping\"\nkind = \"udp\"\nrate = \"4kbit\"\npacket = \"100b\"\n";
 
 /// flent's format 4: its required keys, series as long as the axis, and values that add up to the outcome. A ping takes at least the way
-/// there and back of 2 × 1 ms, and at most the queue of 100 packets of 8 ms besides.
+/// there and back of 2 × 1 ms, and at most the queue of 100 packets of 8 ms.
 #[test]
 fn flent_files_have_what_flent_reads() {
     let (place, _) = Place::with_small();

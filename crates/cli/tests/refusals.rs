@@ -102,7 +102,8 @@ fn outputs_that_cannot_be_written() {
     assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 1);
 }
 
-/// Would catch an output that takes the place of the scenario, of a file that it reads, or of another output, whatever the name.
+/// Would catch an output that takes the place of the scenario, of a file that it reads, or of another output, under any
+/// name.
 #[cfg(unix)]
 #[test]
 fn no_input_is_an_output() {

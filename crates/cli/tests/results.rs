@@ -275,7 +275,8 @@ fn qdiscs_lists_them_all() {
     assert_eq!(json(&["qdiscs", "red", "--json"]).as_array().unwrap().len(), 1);
 }
 
-/// A scenario by its name, from standard input, and as a file, which goes first. Would catch one that is listed and cannot be read, and
+/// A scenario by its name, from standard input, and as a file, which takes precedence. Would catch one that is listed
+/// and cannot be read, and
 /// a name that hides a file.
 #[test]
 fn scenarios_have_names() {

@@ -230,7 +230,8 @@ fn systemd_hears_of_the_start_a_reload_and_the_end() {
     });
 }
 
-/// A second router for the same queue is refused and changes nothing; a third one for another queue works beside the first.
+/// A second router for the same queue is refused and changes nothing; a third one for another queue works at the same
+/// time as the first.
 #[test]
 fn a_queue_that_is_taken_is_left_alone() {
     in_namespace(|| {

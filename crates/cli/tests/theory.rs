@@ -109,7 +109,7 @@ fn gchoke() {
     close(&one["share"], 0.2507, 0.000_05);
 }
 
-/// A flow at twice the fair rate f has 4/3 f, the most that any has: beside one TCP without losses f is 3/7 of the link.
+/// A flow at twice the fair rate f has 4/3 f, the most that any has: with one TCP without losses f is 3/7 of the link.
 #[test]
 fn echo() {
     let args = ["theory", "echo", "--tcps", "1", "--loss", "0", "--load", "0.857142857142857"];

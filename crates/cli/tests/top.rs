@@ -126,7 +126,8 @@ fn no_router_is_said() {
     });
 }
 
-/// Whatever clients do, there are at most 32 connections, memory stays, and who asks is answered. Would catch connections without an end
+/// Under any behaviour of clients, there are at most 32 connections, memory stays, and requests are answered. Would
+/// catch connections without an end
 /// in time or number, and answers to the pages of others (DNS rebinding).
 #[test]
 fn clients_cannot_hold_the_router_up() {

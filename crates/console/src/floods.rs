@@ -1,4 +1,5 @@
-//! The share of a link that a flood keeps beside other flows, as `scenarios/flood.toml` measures it under some disciplines.
+//! The share of a link that a flood keeps in competition with other flows, as `scenarios/flood.toml` measures it under
+//! some disciplines.
 
 use fairlane_qdisc::{Duration, Kind, Rate};
 
@@ -12,14 +13,14 @@ const RATE: Rate = Rate::from_bits_per_second(10_000_000);
 /// A share is worth a warning if it is so many times the fair share.
 const UNFAIR: f64 = 1.5;
 
-/// A link, and the flows beside the flood.
+/// A link, and the flows that compete with the flood.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
     /// The rate of the link.
     pub rate: Rate,
     /// The round-trip time without the queue; `None` if it is not known.
     pub rtt: Option<Duration>,
-    /// The number of flows beside the flood; `None` if it is not known.
+    /// The number of flows in addition to the flood; `None` if it is not known.
     pub flows: Option<u32>,
 }
 
@@ -169,7 +170,8 @@ mod tests {
         assert_eq!(find(Kind::Red, &mix(10, None, None)), None);
     }
 
-    /// With a queue for each flow a flood has its share (RFC 8290); CHOKe's packets are many in a queue beside few flows, and BARE needs
+    /// With a queue for each flow a flood has its share (RFC 8290); CHOKe's packets are many in a queue with few flows,
+    /// and BARE needs
     /// flows enough for its target. Would catch a warning about fair disciplines, and none about others.
     #[test]
     fn few_flows_are_warned_about() {

@@ -27,7 +27,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Looks below `folder` for an image, `vmlinuz*`, and for modules beside it or below. Of several images, the one
+    /// Looks below `folder` for an image, `vmlinuz*`, and for modules next to the image or below. Of several images,
+    /// the one
     /// with the newest version is taken.
     ///
     /// # Errors
@@ -76,7 +77,7 @@ impl Kernel {
         cache.unwrap_or_else(env::temp_dir).join("fairlane/guest")
     }
 
-    /// Fetches Debian's newest kernel for virtual machines with apt(8) into `folder`, with lists of its own: neither
+    /// Fetches Debian's newest kernel for virtual machines with apt(8) into `folder`, with separate lists: neither
     /// the machine's packages nor its lists change, and root is not needed. Some 40 MB.
     ///
     /// # Errors

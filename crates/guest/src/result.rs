@@ -45,7 +45,7 @@ pub(crate) fn hear(mut said: &[u8]) -> Heard<'_> {
 mod tests {
     use super::*;
 
-    /// Whatever part of it has come, it is progress or the whole result.
+    /// Each part of an output is read as progress or as the whole result.
     #[test]
     fn what_is_said_is_heard() {
         let mut said = Vec::new();

@@ -105,7 +105,7 @@ impl Side {
         }
     }
 
-    /// Returns the address of the host of flow `flow` on this side. As in the simulator, each flow has hosts of its own.
+    /// Returns the address of the host of flow `flow` on this side. As in the simulator, each flow has its own hosts.
     pub(crate) fn host(self, ip_version: IpVersion, flow: u32) -> IpAddr {
         let number = flow + 1;
         match ip_version {

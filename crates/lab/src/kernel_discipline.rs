@@ -193,7 +193,7 @@ impl Translation {
         );
         self.pair("increment", increment);
         self.pair("decrement", decrement);
-        // tc(8) takes milliseconds here, whatever its manual page says.
+        // tc(8) takes milliseconds here, contrary to its manual page.
         self.pair("rehash", rehash.as_nanos() / 1_000_000);
         self.pair("db", warmup.as_nanos() / 1_000_000);
         let bits = 8 * self.packet;

@@ -168,7 +168,7 @@ impl WaySample {
 
 impl LabRouter {
     /// Binds the queues in this thread's namespace. `seed` is that of the scenario and the run. If a discipline
-    /// of the kernel is measured, packets that have left it come by the socket beside it.
+    /// of the kernel is measured, packets that have left it come by the other socket.
     pub(crate) fn new(
         plan: &LabPlan,
         seed: Seed,

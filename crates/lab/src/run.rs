@@ -37,7 +37,7 @@ const COUNTING: Duration = Duration::from_millis(10_000);
 /// The interval at which the lab checks whether it was interrupted.
 const POLL_INTERVAL: time::Duration = time::Duration::from_millis(20);
 
-/// The number of file descriptors needed besides those of the flows.
+/// The number of file descriptors needed in addition to those of the flows.
 const DESCRIPTORS: u64 = 128;
 
 /// A scenario that the lab supports, on a machine that can run the lab.

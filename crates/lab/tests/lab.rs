@@ -328,7 +328,7 @@ rate = "1mbit"
             other => panic!("{key}: {other:?}"),
         }
     }
-    // TCP fills the link once, whatever the number of its groups: 75,000 packets per second, and not twice as many.
+    // TCP fills the link once, with any number of groups: 75,000 packets per second, and not twice as many.
     let two = text.replace("kind = \"udp\"\nrate = \"1mbit\"", "kind = \"tcp\"").replace("10mbit", "600mbit");
     assert!(!matches!(Lab::new(&scenario(&two), IpVersion::V4), Err(LabError::Scenario(_))));
     // In both directions it fills it twice.

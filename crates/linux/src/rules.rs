@@ -193,7 +193,7 @@ fn changing() -> Result<Lock, RuleError> {
 /// The tool that installs rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Firewall {
-    /// nft(8), with a table of its own, behind all filters.
+    /// nft(8), with a separate table, behind all filters.
     Nft,
     /// iptables-restore(8) and ip6tables-restore(8), with chains of their own in `mangle`.
     Iptables,

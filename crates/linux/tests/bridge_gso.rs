@@ -318,7 +318,7 @@ fn a_mark_is_in_all_segments() {
         lab.receiver.run(ecn);
         for gso in [false, true] {
             let codel = QdiscParameters::new(Kind::Codel).with("ecn", "true").unwrap().with("limit", "2000p").unwrap();
-            // A sender on a busy machine fills this link too, so that there is a queue.
+            // A sender on a busy machine fills this link too, so a queue forms.
             let rate = RATE / 4.0;
             let bridge = start(Router::new(&router(&codel, rate, gso)).unwrap());
             let before = count(lab, "netstat", "IpExt:", "InCEPkts");
@@ -360,7 +360,8 @@ fn segments_that_are_too_long_are_unfit() {
                     assert!(socket.send_to(&[7; 20_000], (RECEIVER, PORT)).is_ok());
                 }
             });
-            // There is room for a tag of 4 bytes beside the MTU, so 1476 bytes fit. 20,000 bytes are 13 datagrams of
+            // There is room for a tag of 4 bytes in addition to the MTU, so 1476 bytes fit. 20,000 bytes are 13
+            // datagrams of
             // 1472 bytes and one of 864.
             assert_eq!(received.recv().unwrap(), 14);
             let forward = bridge.stop(2.0).bridge.unwrap().forward;

@@ -24,7 +24,7 @@ fn changed(bytes: &[u8], random: &mut Stream) -> Vec<u8> {
     bytes
 }
 
-/// Would catch a panic, an endless loop and a verdict that is not a valid message, whatever a socket returns.
+/// Would catch a panic, an endless loop and a verdict that is not a valid message, for all that a socket can return.
 #[test]
 fn any_bytes_are_messages_or_nothing() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/netlink");

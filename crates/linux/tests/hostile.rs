@@ -99,7 +99,7 @@ fn memory() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// The results of a flood with honest flows beside it.
+/// The results of a flood with concurrent honest flows.
 struct Outcome {
     /// The fraction of the flood that was delivered.
     flood: f64,

@@ -48,7 +48,7 @@ impl Extent {
     }
 }
 
-/// A file that is being written, beside its place and under a name of its own.
+/// A file that is being written, under a temporary name next to its place.
 ///
 /// [`finish`](Self::finish) moves it to its place. Until then a file that was there before is untouched, and so it stays if writing
 /// fails: a file that is dropped is removed. Two writers of one file do not disturb each other; the last one to finish prevails.
@@ -114,7 +114,7 @@ impl OutputFile {
     /// once, without their destructors. What is still in a buffer is lost.
     pub fn abandon_all() {
         for (temporary, part) in std::mem::take(&mut *unfinished()) {
-            // Nobody is left to hear of an error.
+            // Nobody is left to be notified of an error.
             let _ = match part {
                 Some(part) => fs::rename(temporary, part),
                 None => fs::remove_file(temporary),

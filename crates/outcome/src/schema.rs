@@ -15,7 +15,7 @@ use crate::{Cost, Estimate};
 /// Results of one scenario with one seed, over one or more runs.
 ///
 /// The JSON form is a contract; `docs/outcome.md` describes every key. With several runs each number is the mean over
-/// them and its 95 % interval stands beside it.
+/// them and its 95 % interval stands next to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The scenario's name.

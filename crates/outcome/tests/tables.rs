@@ -101,7 +101,8 @@ fn sweep_has_its_keys_as_columns() {
     assert!(at(4, "share_ci95").parse::<f64>().unwrap() > 0.0);
 }
 
-/// A column of numbers follows each key whose values have one unit, whatever their prefixes; and a label is a column once one is given.
+/// A column of numbers follows each key whose values have one unit, with any prefixes; and a label is a column once one
+/// is given.
 #[test]
 fn values_with_a_unit_are_numbers_too() {
     let table = |points: &[[(&str, &str); 2]], label: Option<&str>| {

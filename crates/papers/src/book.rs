@@ -283,7 +283,7 @@ pub struct Check {
     pub ns2: Option<f64>,
     /// The accepted range, in which the mean must lie; [`crate::Judgement`] tells how wide its interval may be.
     pub demand: (f64, f64),
-    /// The mean alone is judged, whatever its interval.
+    /// The mean alone is judged, without its interval.
     #[serde(default)]
     pub exact: bool,
     /// Digits after the point that are shown; as many as are worth it without.

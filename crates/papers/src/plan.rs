@@ -218,7 +218,7 @@ mod tests {
         };
         assert_eq!((units(&random, None), units(&random, Some(7))), (Ok(3), Ok(7)));
         assert_eq!((units(&exact, None), units(&exact, Some(7))), (Ok(1), Ok(1)));
-        // Each run is kept under a name of its own.
+        // Each run is kept under its own name.
         let prepared = prepare(&random, Options::default()).unwrap_or_default();
         let keys: BTreeSet<&str> = prepared.iter().map(|unit| unit.key.as_str()).collect();
         assert_eq!(keys.len(), 3);

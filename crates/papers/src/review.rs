@@ -85,7 +85,7 @@ fn open(paper: &Paper) -> String {
     headed("What the paper leaves open", "| open | here |\n|---|---|\n", &rows)
 }
 
-/// The figures in which the paper's own points stand beside ours.
+/// The figures that show the paper's own points next to ours.
 fn figures(figures: &[FigureText]) -> String {
     let compared = figures.iter().filter(|figure| !figure.paper.is_empty());
     let pictures = compared.fold(String::new(), |mut pictures, figure| {

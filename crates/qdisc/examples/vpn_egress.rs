@@ -14,7 +14,7 @@ struct Datagram {
     ecn: u8,
 }
 
-/// The bytes that the tunnel adds to each packet on the wire: an outer IPv4 header, UDP, and 32 bytes of its own.
+/// The bytes that the tunnel adds to each packet on the wire: an outer IPv4 header, UDP, and the tunnel's own 32 bytes.
 const OVERHEAD: u32 = 20 + 8 + 32;
 
 impl Packet for Datagram {

@@ -40,7 +40,7 @@ impl fmt::Display for ParameterError {
 
 impl core::error::Error for ParameterError {}
 
-/// The most packets that any queue holds, whatever its limit in bytes.
+/// The most packets that any queue holds, even with a larger limit in bytes.
 pub(crate) const MAX_PACKETS: u32 = 1 << 24;
 
 /// The largest size of a queue in bytes.

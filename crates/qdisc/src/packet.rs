@@ -45,7 +45,7 @@ pub trait Packet {
     /// Returns the number of the host that sent the packet. Only `cake` asks: it shares a link among hosts first and then among
     /// each host's flows (tc-cake(8), `triple-isolate`).
     ///
-    /// By default each flow has a pair of hosts of its own, so that sharing among hosts is sharing among flows.
+    /// By default each flow has its own pair of hosts, so that sharing among hosts is sharing among flows.
     fn source_host(&self) -> u64 {
         self.flow().get()
     }

@@ -1,4 +1,4 @@
-//! Asks the processor for memory that will be read soon, where it can be asked.
+//! Prefetches memory that will be read soon, on processors that support it.
 //!
 //! A read that misses all caches takes about a hundred nanoseconds, the time of several hundred instructions. A program
 //! that

@@ -1,4 +1,4 @@
-//! Time, size and rate, each a type of its own, written and read as tc(8) does.
+//! Time, size and rate, each as a separate type, written and read as tc(8) does.
 //!
 //! | type | written | means |
 //! |---|---|---|

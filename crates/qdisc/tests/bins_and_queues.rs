@@ -57,7 +57,7 @@ fn build(given: &[(&str, &str)], seed: u64) -> Result<BoxQdisc<SimplePacket>, Pa
     config.build(&Host { rate: Rate::from_bits_per_second(45_000_000), seed: Seed::new(seed) })
 }
 
-/// Simulates a link of 45 Mbit/s. Each of `non_responsive` flows sends `share` of its rate, whatever happens. The
+/// Simulates a link of 45 Mbit/s. Each of `non_responsive` flows sends `share` of its rate, regardless of drops. The
 /// others together offer twice the rate, but each is silent for a fifth of a second after a loss. Departures are
 /// recorded from `from` until `until`, in seconds.
 fn run(queue: &mut BoxQdisc<SimplePacket>, non_responsive: u64, share: f64, from: f64, until: f64) -> Ledger {
@@ -119,8 +119,8 @@ fn with_identified_flow(given: &[(&str, &str)]) -> Result<BoxQdisc<SimplePacket>
     Ok(queue)
 }
 
-/// Section IV-B: once identified, a non-responsive flow gets 0.16 Mbit/s, which is 20 packets a second, whatever it
-/// sends. Would catch another rate under either rule that drops at full bins.
+/// Section IV-B: once identified, a non-responsive flow gets 0.16 Mbit/s, which is 20 packets a second, at any
+/// rate. Would catch another rate under either rule that drops at full bins.
 #[test]
 fn an_identified_flow_is_held_to_the_rate_limit() -> Outcome {
     for rule in ["any", "all"] {

@@ -86,7 +86,7 @@ fn int_th_separates_one_candidate_from_two() -> Result<(), ParameterError> {
     Ok(())
 }
 
-/// Would catch thresholds outside of `min` and `max`, out of order, in halves, or beside a number of regions.
+/// Would catch thresholds outside of `min` and `max`, out of order, in halves, or together with a number of regions.
 #[test]
 fn intermediate_thresholds_that_cannot_work_are_refused() {
     let plain = [("limit", "300p"), ("min", "30p"), ("max", "60p")];

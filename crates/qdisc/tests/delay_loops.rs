@@ -21,7 +21,7 @@ enum Response {
     Reno,
     /// Half a packet for each mark, as an unsmoothed DCTCP; Reno for a loss.
     Scalable,
-    /// A packet every so often, whatever happens.
+    /// A packet at this interval, regardless of signals.
     Constant(Duration),
 }
 
@@ -325,7 +325,7 @@ fn fq_pie_isolates_an_unresponsive_flow() -> Outcome {
 }
 
 /// A flow that sends less than a quantum in a round waits for one packet at most, and the other flows share by bytes,
-/// whatever the sizes of their packets (RFC 8290, section 1.3).
+/// with packets of any size (RFC 8290, section 1.3).
 #[test]
 fn fq_codel_serves_sparse_flows_first_and_shares_bytes() -> Outcome {
     let mut responses = vec![Response::Constant(Duration::from_nanos(400_000)); 4];

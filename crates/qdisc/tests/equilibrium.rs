@@ -1,7 +1,8 @@
 //! CHOKe with one or several candidates and gCHOKe, with unresponsive flows among many others, compared with the models of
 //! `fairlane-theory`.
 //!
-//! The other flows are TCP as the models idealise it: each packet belongs to a flow of its own, and they fill every free place.
+//! The other flows are TCP as the models idealise it: each packet belongs to a separate flow, and they fill every free
+//! place.
 
 use fairlane_qdisc::{BoxQdisc, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time};
 use fairlane_theory::{Candidates, Choke, Comparisons, GChoke};

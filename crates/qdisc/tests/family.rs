@@ -345,7 +345,7 @@ fn the_smallest_limits_hold() -> Outcome {
     Ok(())
 }
 
-/// A flow at 10, 40 and 100 times the link's rate beside others that together just fill the link. Tang, Wang and Low's
+/// A flow at 10, 40 and 100 times the link's rate with others that together just fill the link. Tang, Wang and Low's
 /// model gives the flow 2.87 % of the link at 10 times, and less above. With Linux's ring, whose holes use up its room, it
 /// would get the whole link.
 #[test]

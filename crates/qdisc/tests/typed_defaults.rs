@@ -61,7 +61,7 @@ fn typed(kind: Kind) -> AnyConfig {
     }
 }
 
-/// Would catch a default that differs between the two forms, whatever the rate of the link. RED without thresholds follows
+/// Would catch a default that differs between the two forms, at any rate of the link. RED without thresholds follows
 /// tc(8) as text, so that the disciplines on RED are given those of the CHOKe paper, which their configs have.
 #[test]
 fn each_default_is_that_of_the_text() -> Result<(), ParameterError> {

@@ -21,7 +21,7 @@ fn bars(name: &str) -> Figure {
     Figure { content: Content::Shares(bars), marks, ..figure(name) }
 }
 
-/// A quarter of a bar is a quarter of the picture, and the number beside it has all its digits.
+/// A quarter of a bar is a quarter of the picture, and the number next to it has all its digits.
 #[test]
 fn bars_are_as_long_as_their_numbers() {
     let page = Page::new("Page").lead(Block::figure(bars("red"))).to_html();
@@ -96,7 +96,7 @@ fn names_cannot_break_the_page() {
     assert!(page.contains("&lt;script&gt;"), "what is written is shown");
 }
 
-/// Links lead to one place each, whatever the sections are called.
+/// Links lead to one place each, with any names of sections.
 #[test]
 fn anchors_are_unique() {
     let section = |title: &str| Section::new(title);

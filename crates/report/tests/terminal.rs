@@ -220,7 +220,7 @@ fn sweep_usual() {
     insta::assert_snapshot!(sweep_table(&swept(), &plain(120)));
 }
 
-/// Nothing is longer than the terminal, whatever its width, nor with names of wide characters and control characters.
+/// No line is longer than the terminal, at any width, nor with names of wide characters and control characters.
 #[test]
 fn nothing_is_wider_than_the_terminal() {
     let paper = PaperNumbers::choke_figure_3();

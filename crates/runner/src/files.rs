@@ -8,7 +8,7 @@ use fairlane_outcome::{Extent, OutputFile, output_target};
 
 use crate::Error;
 
-/// Distinguishes files, whatever their names.
+/// Distinguishes files, under any names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Identity {
     /// A file that exists: its device and its number there.
@@ -73,7 +73,7 @@ pub fn check_file(path: &Path) -> Result<(), Error> {
     }
     match OpenOptions::new().append(true).open(&target) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(path, error)),
-        // The file is made beside it and then takes its place.
+        // The new file is made next to the old one and then takes its place.
         _ => try_file_in(parent(&target)),
     }
 }

@@ -60,14 +60,15 @@ impl Document {
         Self::from_reader(&name, file)
     }
 
-    /// Reads a scenario from `file`, such as standard input, which errors call `name`. Files that it names are beside `name`.
+    /// Reads a scenario from `file`, such as standard input, which errors call `name`. Files that it names are in the
+    /// folder of `name`.
     ///
     /// # Errors
     /// As [`load`](Self::load).
     pub fn from_reader(name: &str, file: impl Read) -> Result<Self, ScenarioError> {
         let refuse = |why: String| ScenarioError::new(&SourceText::new(name, ""), &Origin::Whole, "", why);
         let mut bytes = Vec::new();
-        // Reading one byte more than allowed detects a file that is too large, whatever its metadata says.
+        // Reading one byte more than allowed detects a file that is too large, even if its metadata is wrong.
         file.take(LARGEST as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| refuse(format!("this file cannot be read: {error}")))?;

@@ -406,7 +406,7 @@ mod tests {
         assert!(matches!(&notes[..], [note] if note.contains("\"a-b\"")), "{notes:?}");
     }
 
-    /// Without `[access]` no link of a host limits anything, whatever the rates.
+    /// Without `[access]` no link of a host limits anything, at any rates.
     #[test]
     fn hosts_links_limit_nothing_by_default() {
         for rate in ["1mbit", "100mbit", "1gbit"] {

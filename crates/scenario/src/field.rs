@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         ScenarioError::new(self.source, self.origin, &self.path, message)
     }
 
-    /// An error about a key, whatever its value.
+    /// An error about a key, not about its value.
     pub(crate) fn key_error(&self, key: &str, message: impl Into<String>) -> ScenarioError {
         let at = self.table.get(key).map_or(self.origin, |entry| &entry.at);
         ScenarioError::new(self.source, at, &join(&self.path, key), message)
@@ -305,7 +305,7 @@ impl<'a> Field<'a> {
         self.error(format!("the {what} {} is not implemented in this version", self.written()))
     }
 
-    /// The file called `name`, beside the scenario's own.
+    /// The file called `name`, in the scenario's folder.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.source.beside(name)
     }

@@ -90,7 +90,7 @@ pub struct Hop {
     pub reverse: bool,
 }
 
-/// Flows with the same parameters. Each flow has a source host and a destination host of its own.
+/// Flows with the same parameters. Each flow has its own source host and destination host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowGroup {
     /// The group's name; its flows are `name/0`, `name/1` …

@@ -3,7 +3,8 @@
 use fairlane_autorate::Config;
 use fairlane_qdisc::{Rate, Size};
 
-/// A shaper in front of a link with a buffer of its own, such as a router before a modem: the discipline of the link's queue is
+/// A shaper in front of a link that has its own buffer, such as a router before a modem: the discipline of the link's
+/// queue is
 /// emptied at the shaper's rate, and what the link cannot send at once waits in the buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shaper {

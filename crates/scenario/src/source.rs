@@ -47,7 +47,7 @@ pub enum Source {
     Poisson,
     /// A constant rate during the on periods, and nothing during the off periods.
     OnOff(OnOff),
-    /// A packet in each slot with the same probability, whatever went before: geometric gaps.
+    /// A packet in each slot with the same probability, independently of earlier slots: geometric gaps.
     Geometric {
         /// Length of a slot.
         slot: Duration,

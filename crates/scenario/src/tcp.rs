@@ -249,7 +249,7 @@ impl Congestion {
         if all.contains(&wished) { wished } else { all[0] }
     }
 
-    /// Returns true if it has a slow start of its own, or none.
+    /// Returns true if the congestion control has its own slow start, or none.
     #[must_use]
     pub const fn has_own_slow_start(self) -> bool {
         matches!(self, Self::Vegas | Self::Bbr | Self::Bbr3 | Self::Ledbat)

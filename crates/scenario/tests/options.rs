@@ -86,7 +86,7 @@ fn another_kind_keeps_what_it_knows() {
     assert_eq!(to("red"), ["red", "limit=300p", "min=30p", "max=60p"]);
     assert_eq!(to("droptail"), ["droptail", "limit=300p"]);
     assert_eq!(to("choke"), ["choke", "limit=300p", "min=30p", "max=60p", "candidates=2"]);
-    // Options count whatever their order, and count more than the file.
+    // Options count in any order, and take precedence over the file.
     let options = [("links.r1-r2.queue.maxcomp", "3"), ("links.r1-r2.queue.kind", "gchoke")];
     let twice = [options[0], options[1], ("links.r1-r2.queue.limit", "200p")];
     assert_eq!(queue_of(&changed(general(), &twice)), ["gchoke", "limit=200p", "min=30p", "max=60p", "maxcomp=3"]);

@@ -1,4 +1,4 @@
-//! Whatever is thrown at it: an answer or an error with a place, never a panic.
+//! Every input gives an answer or an error with a place, never a panic.
 
 mod editor;
 

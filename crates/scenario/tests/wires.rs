@@ -161,7 +161,7 @@ fn the_command_line_changes_each_of_them() {
     assert_eq!(link.forward.wire.rates.and_then(|rates| rates.every()), Some(ms(9000)));
 }
 
-/// A trace lies beside the scenario; an error says where in both.
+/// A trace is in the scenario's folder; an error says where in both.
 #[test]
 fn a_rate_can_come_from_a_file() -> Result<(), Box<dyn std::error::Error>> {
     let place = tempfile::tempdir()?;

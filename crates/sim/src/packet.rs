@@ -174,7 +174,7 @@ impl fairlane_qdisc::Packet for Packet {
     fn mark_ce(&mut self) {
         self.flags = self.flags.with(Flags::CE, true);
     }
-    /// Returns the sender's address: every flow has two hosts of its own.
+    /// Returns the sender's address: every flow has its own two hosts.
     fn source_host(&self) -> u64 {
         u64::from(self.flow) * 2 + u64::from(self.flags.has(Flags::ACK))
     }

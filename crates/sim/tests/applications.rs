@@ -171,7 +171,7 @@ fn a_page_is_complete_with_its_last_object() {
         assert_eq!(one.len(), (10_000_000_000_u64 + 12_000_960) as usize / (3 * 24_024_960));
         let run = wide("10s", &keys(3));
         let parallel: Vec<u64> = (0..3).flat_map(|flow| completions(&run, flow).to_vec()).collect();
-        // Each has a link of its own up to the bottleneck, where the last waits for two others.
+        // Each has its own link up to the bottleneck, where the last waits for two others.
         assert!(parallel.iter().all(|nanos| *nanos == 12_000_000 + 5 * 8_000), "{parallel:?}");
     }
 }

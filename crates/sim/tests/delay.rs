@@ -86,7 +86,7 @@ fn pie_holds_its_target() {
     assert!((delay(&run) - 15.0).abs() < 5.0, "{} ms", delay(&run));
 }
 
-/// RFC 8290, section 3: under fair queueing each TCP flow keeps about its share beside a flood of twice the link's
+/// RFC 8290, section 3: under fair queueing each TCP flow keeps about its share against a flood of twice the link's
 /// rate. Would catch a discipline that does not isolate the flood.
 #[test]
 fn fair_queues_isolate_a_flood() {

@@ -62,7 +62,8 @@ fn check_combinations(scenario: &Scenario, name: &str) {
     }
 }
 
-/// Would catch a shortcut that changes a result alone or beside another one, or that is taken although it is switched off.
+/// Would catch a shortcut that changes a result alone or together with another one, or that is taken although it is
+/// switched off.
 #[test]
 fn every_combination_of_shortcuts_gives_the_same_result() {
     assert_eq!(combinations().count(), 8);
@@ -385,7 +386,8 @@ fn drawn(random: &mut Stream) -> String {
     text
 }
 
-/// Would catch a packet that its host takes ahead of its time although something else happens there before, or in another order: in the whole
+/// Would catch a packet that its host takes early although something else happens there before, or in another order: in
+/// the whole
 /// result, and in the state of each flow after any step.
 #[test]
 fn any_network_gives_the_same_result() {
@@ -433,7 +435,7 @@ fn stops(scenario: &Scenario) -> usize {
     stops
 }
 
-/// Would catch a run that is stopped while packets have been handled ahead of their time, and shows what has not happened yet.
+/// Would catch a run that is stopped after early deliveries, and shows events that have not happened yet.
 #[test]
 fn a_stopped_run_shows_the_state_at_its_time() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/peers-100mbit.toml");
@@ -441,7 +443,7 @@ fn a_stopped_run_shows_the_state_at_its_time() {
 }
 
 /// Two pairs of hosts of equal delays, whose packets all arrive at the same nanoseconds, and a flow whose timers stop the run at other times. Would
-/// catch a stop that shows a part of what happens at its last nanosecond: ahead, or in its turn, as with transfers.
+/// catch a stop that shows a part of what happens at its last nanosecond: early, or in event order, as with transfers.
 #[test]
 fn a_stopped_run_shows_all_that_happens_at_once() {
     let link = |from: &str, to: &str, delay: &str| {

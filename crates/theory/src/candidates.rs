@@ -138,7 +138,7 @@ impl Candidates {
     }
 }
 
-/// The fewest candidates that leave something for TCP whatever load `flows` unresponsive flows bring: the least `k` with
+/// The fewest candidates that leave something for TCP under any load of `flows` unresponsive flows: the least `k` with
 /// `(1 - 1/M)^k <= k/M`. It is about 0.57 M with many flows.
 ///
 /// # Errors

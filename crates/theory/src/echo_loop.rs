@@ -19,9 +19,12 @@
 //! PI2's square does. With a number of tags `g` is its mean over the noise of the count, of `w` as the discipline multiplies it. An unresponsive flow's admitted rate rises by its own
 //! gain at once, and then settles, as the number of its tags follows within half of the sample's memory.
 //!
-//! The controller is `ln T(s) = -(0.3 / s + 0.3) / target q(s)`, at intervals of 16 ms that hold its value. The model leaves out what the
-//! controller does far from the target, in a flood that lasts, or at an empty queue, timeouts, and that TCP flows together change their parts of the sample beside
-//! unresponsive ones. It does not hold below a window of two packets, where TCP does not halve its window.
+//! The controller is `ln T(s) = -(0.3 / s + 0.3) / target q(s)`, at intervals of 16 ms that hold its value. The model
+//! leaves out the
+//! controller's behaviour far from the target, in a flood that lasts, or at an empty queue; timeouts; and the joint
+//! change
+//! of the TCP flows' parts of the sample against those of unresponsive flows. It does not hold below a window of two
+//! packets, where TCP does not halve its window.
 
 use crate::check::{Error, count, positive};
 use crate::echo::{Chain, Echo, Noisy, admitted, excess_of_loss, gain_at};

@@ -160,7 +160,8 @@ mod tests {
         }
     }
 
-    /// Hollot, Misra, Towsley and Gong (INFOCOM 2001): TCP beside a PI controller whose zero cancels the slow pole, `2.13 e^(-0.246 s) /
+    /// Hollot, Misra, Towsley and Gong (INFOCOM 2001): TCP with a PI controller whose zero cancels the slow pole, `2.13
+    /// e^(-0.246 s) /
     /// (s (s + 4.1))`. By hand: at 0.516 radians a second the gain is 1 and the phase -90 - 7.2 - 7.3 degrees.
     #[test]
     fn the_loop_of_a_published_controller() {

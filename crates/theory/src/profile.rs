@@ -25,7 +25,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Creates the profile of a flow that is admitted at `admitted` of the link's rate and leaks at `leak`, beside TCP at `tcp`.
+    /// Creates the profile of a flow that is admitted at `admitted` of the link's rate and leaks at `leak`, with TCP at
+    /// `tcp`.
     pub(crate) fn new(admitted: f64, leak: f64, tcp: f64) -> Self {
         Self { admitted, leak, tcp }
     }

@@ -1,6 +1,6 @@
 //! The random parts of a scenario, as sequences that follow from its seed.
 //!
-//! Each sequence has random streams of its own, named below the seed that it is given, so that none depends on how often
+//! Each sequence has its own random streams, named below the seed that it is given, so that none depends on how often
 //! another is asked. The simulator and the lab draw from the same sequences.
 #![forbid(unsafe_code)]
 

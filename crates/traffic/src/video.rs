@@ -238,7 +238,7 @@ mod tests {
         player.received(ms(9000));
         let counts = player.counts(ms(15_000));
         assert_eq!((counts.stalls, counts.stalled), (2, Duration::from_millis(6000)));
-        // A measurement from 14 s on sees its last second of the second stall, and the stall is not one of its own.
+        // A measurement from 14 s on sees its last second of the second stall, and the stall does not count as its own.
         player.begin_measurement(ms(14_000));
         let counts = player.counts(ms(15_000));
         assert_eq!((counts.stalls, counts.stalled), (0, Duration::from_millis(1000)));

@@ -1,4 +1,4 @@
-//! A discipline of one's own beside CHOKe: a full FIFO drops the newest packet of the flow that has the most of them.
+//! An own discipline, compared with CHOKe: a full FIFO drops the newest packet of the flow that has the most of them.
 
 use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Packet, Qdisc, Reason, Status, Time};
 use fairlane_scenario::Document;

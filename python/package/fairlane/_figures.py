@@ -28,7 +28,7 @@ _LOGARITHMIC = 10.0
 class Trace(NamedTuple):
     """A line: its name, its points, half the width of their intervals if there are any, and the number of its colour.
 
-    Without a number each line has a colour of its own.
+    Without a number each line has its own colour.
     """
 
     name: str

@@ -9,7 +9,7 @@ __all__ = ["text_or_file", "write"]
 
 
 def write(path: str | os.PathLike[str], text: str) -> Path:
-    """Writes ``text`` to a file beside ``path``, puts it into its place, and returns the path.
+    """Writes ``text`` to a file next to ``path``, puts it into its place, and returns the path.
 
     Raises:
         OSError: It cannot be written; what was at ``path`` is unchanged.

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 __all__ = ["bullets", "caption", "table", "wide_table"]
 
 _COLUMNS = 8
-"""The most columns that fit beside each other."""
+"""The most columns that fit next to each other."""
 
 _ROWS = 5
-"""The most rows that fit beside each other, as columns."""
+"""The most rows that fit next to each other, as columns."""
 
 
 def cell(value: object) -> str:

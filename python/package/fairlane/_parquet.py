@@ -1,4 +1,4 @@
-"""A sweep as a Parquet file, with a journal beside it that survives an interruption."""
+"""A sweep as a Parquet file, with a journal next to it that survives an interruption."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class How:
 
 
 class Watch:
-    """What is recorded of a single run, beside its outcome and its course over time; by default nothing."""
+    """The records of a single run, in addition to its outcome and its course over time; by default none."""
 
     __slots__ = ("files", "series", "trace")
 

@@ -114,7 +114,7 @@ def work(
     document = _core.Document.parse(work_.name, work_.text)
     try:
         outcomes: list[tuple[str, Any]] = _outcomes(work_, document, points, stop)
-    except Exception as error:  # noqa: BLE001 - whatever a point raises, it is reported
+    except Exception as error:  # noqa: BLE001 - every exception of a point is reported
         if len(points) > 1:
             outcomes = [result for point in points for result in work(work_, [point], unit, stop)[0]]
         else:

@@ -29,7 +29,7 @@ _DEEPEST = 16
 _MOST = 2**32 - 1
 
 
-def native(value: object) -> Any:  # noqa: ANN401 - whatever NumPy has inside
+def native(value: object) -> Any:  # noqa: ANN401 - any type that NumPy has inside
     """A number or an array of NumPy as Python has it; anything else as it is."""
     return value.tolist() if hasattr(value, "dtype") and hasattr(value, "tolist") else value
 

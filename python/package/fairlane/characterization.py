@@ -162,7 +162,7 @@ def characterize(  # noqa: PLR0913 - all have defaults but one
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Characterization:
-    """Characterizes disciplines by RFC 7928, with DropTail beside them, as ``fairlane characterize`` does.
+    """Characterizes disciplines by RFC 7928, and DropTail with them, as ``fairlane characterize`` does.
 
     It runs the scenarios of each section: TCP-friendly, aggressive, unresponsive and background senders,
     round-trip-time fairness, bursts, levels of congestion, varying capacity, a traffic mix, both directions, AQMs in

@@ -137,7 +137,7 @@ class _Lab:
         """Runs it to its end and returns the exit code."""
         with Path(self._folder, "outcomes.json").open("wb") as out:
             try:
-                # In a session of its own, so that a terminal's Ctrl-C reaches it through us alone, once.
+                # In a separate session, so that a terminal's Ctrl-C reaches it through us alone, once.
                 child = subprocess.Popen(  # noqa: S603 - it is what the user asked for
                     self._command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, start_new_session=True
                 )

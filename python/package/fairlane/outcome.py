@@ -29,7 +29,7 @@ _WIDTH = 100
 class Outcome:
     """The results of one scenario, in one or more runs.
 
-    With several runs each number is the mean over them, and ``x_ci95`` beside ``x`` is half the width of its 95 %
+    With several runs each number is the mean over them, and ``x_ci95`` next to ``x`` is half the width of its 95 %
     interval.
     Outcomes are compared by value, without their cost.
     """

@@ -31,7 +31,7 @@ _FLAT = 10
 
 
 class Plots:
-    """The figures of one outcome or of several, by Matplotlib. Each method draws on ``ax``, or on axes of its own."""
+    """The figures of one outcome or of several, by Matplotlib. Each method draws on ``ax``, or on new axes."""
 
     __slots__ = ("_outcomes",)
 

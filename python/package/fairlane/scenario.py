@@ -117,7 +117,7 @@ class Scenario:
         return cls(_core.Document.builtin())
 
     @classmethod
-    def dumbbell(  # noqa: PLR0913 - each is a key of its own
+    def dumbbell(  # noqa: PLR0913 - each is a separate key
         cls,
         *,
         rate: str | float,
@@ -294,7 +294,7 @@ class Scenario:
         """Runs the scenario.
 
         A file of the run appears whole or not at all: what is there stays until the end. After Ctrl-C or an error, the
-        part until then may be beside it, as ``x.partial.pcap`` for ``x.pcap``.
+        part until then may be next to it, as ``x.partial.pcap`` for ``x.pcap``.
 
         Args:
             seed: The seed of all randomness; the scenario's own by default.
@@ -308,7 +308,7 @@ class Scenario:
             flent: Write a single run to this file (``.flent.gz``), which flent plots, every 200 ms or in the interval
                 of ``series``: the file of ``fairlane run --flent``.
             mahimahi: Write the bottleneck of a single run to this file (``.log``) as mahimahi's ``mm-link`` logs it,
-                and the moments of delivery of its link beside it (``.trace``): the files of
+                and the moments of delivery of its link next to it (``.trace``): the files of
                 ``fairlane run --mahimahi``.
             jobs: How many cores to use; all of them when it is not given.
             progress: True to show a bar, or a function that is called with the number of finished runs and the total.

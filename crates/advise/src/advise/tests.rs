@@ -55,7 +55,7 @@ fn the_advice_is_that_of_an_exhaustive_search() {
         assert_eq!(judge(&settings.goal, &all[0].runs, &all[all.len() - 1].runs), Verdict::Better);
         assert_eq!(winner.runs as u32, settings.runs());
         assert!(!settings.no_flow_state || advice.ranking.iter().all(|row| row.flow_state == "none"));
-        // The same means, by a sum of its own.
+        // The same means, by a separate sum.
         let delay = advice.ranking[0].reading("delay.p95").unwrap().mean.unwrap();
         let place = settings.goal.metrics().count();
         let again: Moments = found.runs.iter().filter_map(|run| run[place]).collect();

@@ -1,4 +1,4 @@
-//! Instructions a packet, beside the kernel's `tbf` with `sch_choke` below.
+//! Instructions a packet, compared with the kernel's `tbf` with `sch_choke` below.
 //!
 //! A guest's clock counts two nanoseconds for each instruction, and the generator leaves no pause, so the time of a
 //! flood tells the instructions of everything that happens to its packets: making one, enqueue, the share of departures,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo test -p fairlane-bpf --test kernel                                 # the short form of all checks, in one guest
-//! cargo test -p fairlane-bpf --test kernel -- --ignored                    # the long form, each in a guest of its own
+//! cargo test -p fairlane-bpf --test kernel -- --ignored                    # the long form, each in its own guest
 //! cargo test -p fairlane-bpf --test kernel -- --ignored conservation       # one of them
 //! ```
 

@@ -16,7 +16,8 @@ const GENERATOR: &str = "/proc/net/pktgen";
 
 /// Packets to generate.
 pub(super) struct Traffic {
-    /// The number of packets that the discipline takes, beside those that it drops at once; 0: until [`stop`] is called.
+    /// The number of packets that the discipline takes, without those that it drops at once; 0: until [`stop`] is
+    /// called.
     pub(super) packets: u64,
     /// The number of UDP flows, by their source ports. More than one are in random order.
     pub(super) flows: u32,
@@ -37,7 +38,7 @@ pub(super) struct Generated {
     pub(super) us: u64,
 }
 
-/// Makes the device, up and without any traffic of its own.
+/// Makes the device, up and without own traffic.
 pub(super) fn device() -> Result<(), Box<dyn Error>> {
     if fs::exists(format!("/sys/class/net/{DEVICE}"))? {
         program("ip", &["link", "del", DEVICE])?;

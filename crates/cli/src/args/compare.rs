@@ -15,9 +15,10 @@ use super::shared::{
 /// Show several queue disciplines under the same traffic, side by side
 ///
 /// Without FILE it runs Figure 3 of the CHOKe paper (Pan, Prabhakar, Psounis 2000: 32 TCP flows and one UDP flow of twice
-/// the link's rate) and prints the paper's own numbers beside ours.
+/// the link's rate) and prints the paper's own numbers next to ours.
 ///
-/// All disciplines see the same traffic: each flow has a random stream of its own. Each number has its 95 % confidence interval.
+/// All disciplines see the same traffic: each flow has its own random stream. Each number has its 95 % confidence
+/// interval.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; without it, Figure 3 of the CHOKe paper

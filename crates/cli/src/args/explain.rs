@@ -25,11 +25,11 @@ pub(crate) struct ExplainArgs {
     #[arg(long, default_value = "10mbit", value_parser = rate)]
     pub(crate) rate: Rate,
 
-    /// Round-trip time of the flows, to tell how much of the link a flood keeps beside them
+    /// Round-trip time of the flows that compete with a flood, to tell how much of the link it keeps
     #[arg(long, value_parser = time)]
     pub(crate) rtt: Option<Duration>,
 
-    /// Number of flows, to tell how much of the link a flood keeps beside them
+    /// Number of flows that compete with a flood, to tell how much of the link it keeps
     #[arg(long, value_name = "N")]
     pub(crate) flows: Option<u32>,
 

@@ -12,7 +12,7 @@ use fairlane_runner::MOST_THREADS;
 /// Changes to the scenario file.
 #[derive(Debug, Args)]
 pub(crate) struct Overrides {
-    /// Change a value of the scenario, such as flows.cbr.rate=2mbit; may be given several times
+    /// Change a value of the scenario, such as flows.cbr.rate=2mbit; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
 

@@ -18,7 +18,7 @@ pub(crate) struct SweepArgs {
 
     /// A key and its values: a,b,c or a..b/N (N evenly spaced) or a..b/Nlog (evenly spaced ratios)
     ///
-    /// May be given several times: all combinations are run, the last one varying fastest.
+    /// Repeatable: all combinations are run, the last one varying fastest.
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     pub(crate) vary: Vec<String>,
 

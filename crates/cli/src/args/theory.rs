@@ -141,7 +141,7 @@ pub(crate) struct GchokeArgs {
     pub(crate) form: AnswerForm,
 }
 
-/// ECHO: the shares of unresponsive flows and of the TCP flows beside them
+/// ECHO: the shares of unresponsive flows and of TCP flows
 ///
 /// The equilibrium that docs/echo.md derives: a flow gets at most 4/3 of the fair rate. With --tags it includes the noise of
 /// rates that are measured by so many tags.

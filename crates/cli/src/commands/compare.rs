@@ -22,7 +22,7 @@ use crate::{output, progress, shared};
 #[derive(Debug)]
 pub(crate) struct CompareCommand {
     batch: Batch,
-    /// The scenario is Figure 3 of the CHOKe paper unchanged, so the paper's numbers are printed beside ours.
+    /// The scenario is Figure 3 of the CHOKe paper unchanged, so the paper's numbers are printed next to ours.
     as_published: bool,
     json: bool,
     details: Details,

@@ -23,7 +23,7 @@ pub(crate) fn execute(args: &ExplainArgs) -> Result<(), Failure> {
     }
 }
 
-/// Adds what a flood keeps beside the flows that `args` tell.
+/// Adds the part of the link that a flood keeps in competition with the flows of `args`.
 fn add_flood(explanation: &mut Explanation, args: &ExplainArgs) {
     let mix = Mix { rate: args.rate, rtt: args.rtt, flows: args.flows };
     match floods::find(args.kind, &mix) {

@@ -398,7 +398,7 @@ fn unmeasured(of: &[(Kind, LabError)], labs: usize, there: &str) -> Option<Failu
     Some(Failure::new(message, HELP))
 }
 
-/// Checks that no link has a shaper in front of it: the lab's link has no buffer of its own.
+/// Checks that no link has a shaper in front of it: the lab's link has no separate buffer.
 fn check_shapers(document: &Document, scenario: &Scenario) -> Result<(), Failure> {
     let shaped = |link: &&Link| link.forward.wire.shaper.is_some() || link.reverse.wire.shaper.is_some();
     let Some(link) = scenario.links.iter().find(shaped) else { return Ok(()) };
@@ -432,7 +432,8 @@ mod tests {
         (Outcome { engine: engine.to_owned(), ..Outcome::from_runs([run]).unwrap() }, None)
     }
 
-    /// Three labs, only the last of which was simulated before an interruption. Would catch a lab that is shown beside the simulation of
+    /// Three labs, only the last of which was simulated before an interruption. Would catch a lab that is shown next to
+    /// the simulation of
     /// another one, and a lab without a simulation that is left out.
     #[test]
     fn every_lab_is_kept_and_stands_beside_its_own_simulation() {

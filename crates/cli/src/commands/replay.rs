@@ -118,7 +118,7 @@ impl ReplayCommand {
     }
 }
 
-/// Checks that there is one discipline whose departures are written.
+/// Checks that exactly one discipline is given whose departures are written.
 fn check_written(queues: usize) -> Result<(), Failure> {
     if queues > 1 {
         let message = "--write holds what one discipline lets through, and --queue asks for several";

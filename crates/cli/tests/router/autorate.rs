@@ -45,7 +45,8 @@ fn rate(state: &Value) -> f64 {
     state["link"]["rate_bps"].as_f64().unwrap() / 1e6
 }
 
-/// The link, a router of its own with a long FIFO, falls from 20 to 4 Mbit/s under load, rises again, and at last answers nobody. Would catch
+/// The link, a separate router with a long FIFO, falls from 20 to 4 Mbit/s under load, rises again, and at last answers
+/// nobody. Would catch
 /// a rate that does not follow, and one that is decided and not carried out.
 #[test]
 fn the_rate_follows_the_link() {

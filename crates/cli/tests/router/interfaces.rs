@@ -15,7 +15,7 @@ const WAN: [&str; 5] = ["--queue-num=0", "--interface=wan0", "--rate=10mbit", "d
 
 /// Makes an interface with the address 10.9.0.1 whose neighbour takes every packet for 10.9.0.2.
 fn make(name: &str) {
-    // Otherwise IPv6 sends packets of its own.
+    // Otherwise IPv6 sends its own packets.
     fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").unwrap();
     tool("ip", &format!("link add {name} type veth peer name {name}-peer"));
     tool("ip", &format!("addr add 10.9.0.1/24 dev {name}"));

@@ -77,7 +77,7 @@ fn file(place: &Place, rate: &str, interfaces: &[&str], rest: &str) -> String {
 #[test]
 fn interfaces_come_and_go_under_traffic() {
     in_namespace(|| {
-        // Otherwise IPv6 sends packets of its own.
+        // Otherwise IPv6 sends its own packets.
         fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").unwrap();
         let hosts = [host(1), host(2)];
         let before = nothing();

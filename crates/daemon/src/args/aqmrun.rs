@@ -8,7 +8,7 @@ use fairlane_qdisc::Rate;
 ///
 /// First send packets to the queue, as the paper does: iptables -I FORWARD 1 -j NFQUEUE --queue-num 0 --queue-bypass. Then for
 /// example: aqmrun -m 5 -M 15 -b 2000 f. Ctrl-C ends it and prints the counts. `fairlane router` does the same with any
-/// discipline, and with rules of its own.
+/// discipline, and with its own rules.
 #[derive(Debug, Parser)]
 #[command(name = "aqmrun", version, max_term_width = 100)]
 pub struct AqmrunArgs {

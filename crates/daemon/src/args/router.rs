@@ -75,8 +75,9 @@ pub(crate) struct FileOptions {
     #[arg(long, value_parser = rate)]
     pub(crate) rate: Option<Rate>,
 
-    /// In place of --rate: the rate of the packets that leave by --interface, or go out over --bridge; with --down, each direction has a
-    /// queue of its own
+    /// In place of --rate: the rate of the packets that leave by --interface, or go out over --bridge; with --down,
+    /// each direction has
+    /// its own queue
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) up: Option<Rate>,
 
@@ -84,7 +85,7 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) down: Option<Rate>,
 
-    /// Send packets of this interface to the queue; may be given several times. Without it, rules of your own must do so
+    /// Send packets of this interface to the queue; repeatable. Without it, your own rules must do so
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Vec<String>,
 

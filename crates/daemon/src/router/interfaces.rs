@@ -74,7 +74,8 @@ impl WatchedInterfaces {
 }
 
 impl WatchedInterface {
-    /// Finds the interface: the one with the name of the settings, otherwise the one that had the name, whatever it has now.
+    /// Finds the interface: the one with the name of the settings, otherwise the one that had the name, under its
+    /// present name.
     fn change(
         &mut self,
         index_of: impl FnOnce(&str) -> Option<u32>,

@@ -131,7 +131,7 @@ fn signals() -> nix::Result<SignalFd> {
     SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
 }
 
-/// A router at work on a thread of its own.
+/// A router at work on its own thread.
 pub(super) struct Running {
     direction: Option<Direction>,
     pub(super) remote: Remote,

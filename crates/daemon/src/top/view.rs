@@ -14,9 +14,9 @@ use crate::state::{AutorateState, Count, State};
 
 /// The columns of a row's name.
 const NAME: u16 = 10;
-/// The columns of a row's text, if there is a drawing beside it.
+/// The columns of a row's text, if there is a drawing to its right.
 const WORDS: u16 = 46;
-/// The minimum width for drawings beside the text.
+/// The minimum width for drawings next to the text.
 const WIDE: u16 = 72;
 /// The most reasons shown, of drops and of marks.
 const REASONS: usize = 4;
@@ -83,7 +83,7 @@ pub(super) struct View<'a> {
     pub(super) colour: bool,
 }
 
-/// The drawing beside a row's text.
+/// The drawing to the right of a row's text.
 enum Beside {
     Nothing,
     /// A bar filled to a fraction, with ticks.

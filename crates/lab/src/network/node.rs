@@ -51,7 +51,8 @@ impl Node {
         self.id
     }
 
-    /// Starts `job` in the namespace, beside those that run there, and returns a channel that receives its result.
+    /// Starts `job` in the namespace, concurrently with those that run there, and returns a channel that receives its
+    /// result.
     pub(crate) fn start<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
         let (tell, told) = channel();
         if let Some(jobs) = &self.jobs {
@@ -82,7 +83,8 @@ impl Drop for Node {
     }
 }
 
-/// Runs each job on a thread of its own, which is in the namespace of this one, until no more can come and all have ended.
+/// Runs each job on a separate thread, which is in the namespace of this one, until no more can come and all have
+/// ended.
 fn serve(name: &'static str, jobs: &Receiver<Job>) {
     let threads = jobs.iter().map(|job| thread::Builder::new().name(name.to_owned()).spawn(job));
     for thread in threads.collect::<Vec<_>>().into_iter().flatten() {

@@ -46,7 +46,8 @@ pub struct PacketMessage<'a> {
     /// `true` for a GSO packet, which is segmented when it is sent (`NFQA_SKB_GSO`). Only with
     /// [`Setup::gso`](super::Setup::gso).
     pub gso: bool,
-    /// The hosts that sent the packet and that will receive it, whatever addresses it has here: before its source and after its
+    /// The hosts that sent the packet and that will receive it, without address translation: before its source and
+    /// after its
     /// destination are translated. Only with [`Setup::conntrack`](super::Setup::conntrack), and for packets that are tracked.
     pub hosts: Option<(IpAddr, IpAddr)>,
 }

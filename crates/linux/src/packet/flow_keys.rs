@@ -87,7 +87,8 @@ impl FlowKeys {
         FlowKey::new(self.hosts.hash(fields))
     }
 
-    /// Returns the number of the connection, and the direction, of packets with these fields in common, whatever a flow is.
+    /// Returns the number of the connection, and the direction, of packets with these fields in common, under any
+    /// definition of flows.
     pub(crate) fn connection(&self, id: FlowId) -> u64 {
         self.key_by(FlowsBy::FiveTuple, id).get()
     }

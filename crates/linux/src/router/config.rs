@@ -30,7 +30,7 @@ impl DataPath {
 /// An NFQUEUE, or several, as a data path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
-    /// The numbers of the NFQUEUEs. Each has a thread of its own; the threads share the discipline.
+    /// The numbers of the NFQUEUEs. Each has its own thread; the threads share the discipline.
     pub queues: Queues,
     /// The way in which Congestion Experienced is written into packets. A discipline that
     /// [clears the DSCP](crate::PacketNeeds::wash) needs [`Marking::ByUs`].

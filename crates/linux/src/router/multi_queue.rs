@@ -210,7 +210,7 @@ impl MultiQueue {
     }
 }
 
-/// Ends the other threads when the thread that holds it ends, for whatever reason.
+/// Ends the other threads when the thread that holds it ends, for any reason.
 struct FinishOnDrop<'s>(&'s MultiQueue);
 
 impl Drop for FinishOnDrop<'_> {

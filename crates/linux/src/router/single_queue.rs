@@ -13,7 +13,8 @@ use crate::sys::clock::now;
 /// The number of packets of a batch that share one reading of the clock.
 ///
 /// Time passes while a batch is read, and a fast link becomes free meanwhile. With one reading for a whole batch, packets that
-/// never had to wait would be reordered by disciplines with several queues, and each would need a verdict message of its own.
+/// never had to wait would be reordered by disciplines with several queues, and each would need a separate verdict
+/// message.
 const PACKETS_PER_CLOCK_READ: u32 = 8;
 
 /// A driver and the core, run by one thread.

@@ -23,7 +23,7 @@ fn spawn(command: &mut Command) -> io::Result<Child> {
         }
         result => result,
     };
-    // If it cannot be had now, the next call tries again.
+    // If it is not available now, the next call tries again.
     let _ = reserve.try_reserve_exact(RESERVE_BYTES);
     started
 }

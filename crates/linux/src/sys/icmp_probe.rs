@@ -90,7 +90,7 @@ impl ProbeSocket {
         Ok(Self { kind, sender, tap, identifier, index })
     }
 
-    /// Returns the bytes that the interface has sent and received, whatever its name is now; `None` if it is gone.
+    /// Returns the bytes that the interface has sent and received, even under a new name; `None` if it is gone.
     #[must_use]
     pub fn bytes(&self) -> Option<(u64, u64)> {
         let name = if_indextoname(self.index).ok()?.into_string().ok()?;

@@ -265,7 +265,7 @@ mod tests {
         );
     }
 
-    /// Whatever part of a message has come, nothing panics, and nothing is made up.
+    /// No part of a message causes a panic, and nothing is made up from it.
     #[test]
     fn a_message_that_was_cut_has_no_counts() {
         let body = discipline(2 << 16, ROOT, b"choke\0", [17, 17_000, 230, 0, 9]);

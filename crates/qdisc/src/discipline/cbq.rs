@@ -13,7 +13,7 @@
 //! no borrowing can loop. Since no class borrows while a class within its limit has packets, the formal link-sharing
 //! rule holds: a borrower never leaves another class unsatisfied. The average forgets within 16 packets how long a
 //! class waited for others, so by itself it misses the shares by several per cent. So each class also has a schedule,
-//! one allotted time after the other: a class that is behind it is within its limit whatever the average is, and a
+//! one allotted time after the other: a class that is behind it is within its limit at any average, and a
 //! class that is held back waits for its schedule, plus `extradelay`. Average and schedule are bounded on both sides by
 //! `maxburst`.
 //!
@@ -202,7 +202,7 @@ impl Class {
             }
             None => (f64::INFINITY, -max_behind),
         };
-        // A packet larger than the mean may make a debt of its own size.
+        // A packet larger than the mean may make a debt as large as itself.
         let least = -max_idle.max(allotted - took);
         self.avg_idle = (self.avg_idle * (15.0 / 16.0) + idle * (1.0 / 16.0)).min(max_idle).max(least);
         self.last = Some((now, took, (ahead + allotted).min(max_behind.max(allotted))));

@@ -3,7 +3,7 @@
 //! **Source.** The default discipline of routers; drop-from-front and random drop as in ns-2's `DropTail`
 //! (`queue/drop-tail.cc`).
 //!
-//! **Deviations.** A packet larger than the empty queue is dropped alone, whatever `drop` says.
+//! **Deviations.** A packet larger than the empty queue is dropped alone, with every `drop`.
 //!
 //! **Cost.** One push or one pop; `front` and `random` remove as many packets as the new one needs.
 

@@ -1,7 +1,7 @@
 //! Deficit Round Robin: a queue for each flow, served in turns of a number of bytes, with drops from the longest queue.
 //!
 //! The flows that have packets take turns. A turn adds a quantum to the flow's deficit counter and lasts while the packet
-//! at the head of its queue fits into the counter. Flows thus get equal bytes, whatever the size of their packets, without
+//! at the head of its queue fits into the counter. Flows thus get equal bytes, with packets of any size, without
 //! sorting. When the limit is exceeded, the flow with the most bytes queued loses a packet, so the losses fall on the flows
 //! that send too much.
 //!
@@ -9,7 +9,7 @@
 //! from the longest queue: McKenney, "Stochastic Fairness Queueing", INFOCOM 1990, and Suter, Lakshman, Stiliadis,
 //! Choudhury, INFOCOM 1998.
 //!
-//! **Deviations.** Every flow has a queue of its own; in the paper flows are hashed into queues. A packet larger than the
+//! **Deviations.** Every flow has its own queue; in the paper flows are hashed into queues. A packet larger than the
 //! limit is dropped alone. A packet that is dropped on its own arrival is counted as `limit`. Rounds in which no flow can
 //! send are added up at once. Of equally long queues a random one loses the packet.
 //!

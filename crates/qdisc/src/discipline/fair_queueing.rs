@@ -421,7 +421,7 @@ mod tests {
         Ok(sent.map(|packet| packet.flow).collect())
     }
 
-    /// Would catch a fluid server that ignores the link's rate, or that takes it although it has a rate of its own, and
+    /// Would catch a fluid server that ignores the link's rate, or that takes it although it has its own rate, and
     /// a panic while the rate is not known.
     #[test]
     fn the_fluid_server_follows_the_link() -> Result<(), ParameterError> {

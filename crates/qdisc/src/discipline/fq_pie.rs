@@ -30,7 +30,8 @@ use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Reason, Se
 pub struct Config {
     /// The most that all queues hold together, in packets or bytes. Default: 10,240 packets, as tc-fq_pie(8).
     pub limit: Size,
-    /// The most bytes that all queues hold together, whatever `limit` is: up to 1 TiB. Default: 32 MiB, as tc-fq_pie(8).
+    /// The most bytes that all queues hold together, independently of `limit`: up to 1 TiB. Default: 32 MiB, as
+    /// tc-fq_pie(8).
     pub memory_limit: Bytes,
     /// The number of queues that flows are hashed to, 1 to 65,536. Default: 1024, as tc-fq_pie(8).
     pub flows: u32,

@@ -3,7 +3,7 @@
 //! The zombie list remembers the flows of recent arrivals. Each arrival is compared with one entry, drawn at random. P
 //! is the averaged frequency of hits, that is of comparisons with the same flow, and 1/P is about the number of active
 //! flows. The probability of a signal depends on the instantaneous queue length in three steps, and falls with the
-//! square of the number of flows below 256 of them, so that the queue settles in the same band whatever their number.
+//! square of the number of flows below 256 of them, so that the queue settles in the same band for any number.
 //! The `full` variant also signals an arrival that hits more than others.
 //!
 //! **Source.** Ott, Lakshman, Wong, "SRED: Stabilized RED", INFOCOM 1999: the list in section II, simple SRED in

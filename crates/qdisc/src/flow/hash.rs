@@ -73,7 +73,7 @@ mod tests {
         counts.iter().map(|&count| (f64::from(count) - share) * (f64::from(count) - share) / share).sum()
     }
 
-    /// Would catch bins that numbered flows do not fill evenly, whatever bits of the number differ.
+    /// Would catch bins that numbered flows do not fill evenly, for any differing bits of the number.
     #[test]
     fn bins_are_filled_evenly() {
         let hash = FlowHash::new(Seed::new(1));

@@ -141,7 +141,7 @@ impl Domain {
 }
 
 impl Parameter {
-    /// Parses `value`, whatever form it has.
+    /// Parses `value` in any of its forms.
     pub(super) fn read(&self, value: &Value) -> Result<Parsed, ParameterError> {
         let text = value.to_string();
         let text = text.trim();

@@ -6,7 +6,7 @@ use core::fmt;
 /// A parameter's value as it was given.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Text: whatever has a unit, a choice by name, or anything from a command line.
+    /// Text: a quantity with a unit, a choice by name, or a value from a command line.
     Text(String),
     /// A whole number: a count.
     Integer(i64),

@@ -80,7 +80,7 @@ impl LinkClock {
         }
     }
 
-    /// Sets the clock to `now`, whatever it shows.
+    /// Sets the clock to `now`, forwards or backwards.
     pub(crate) const fn restart(&mut self, now: Time) {
         self.next = now;
         self.fraction = 0;

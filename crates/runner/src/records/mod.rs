@@ -1,4 +1,4 @@
-//! The records of a run beside its outcome: timelines, tables, and files for other programs.
+//! The records of a run in addition to its outcome: timelines, tables, and files for other programs.
 
 #[cfg(feature = "recordings")]
 mod flent;

@@ -222,7 +222,7 @@ fn udp(event: &PacketEvent, place: Place) -> Vec<u8> {
     let length = u16::try_from(event.bytes).unwrap_or(u16::MAX);
     let mut bytes = ip(event, place, IpNumber::UDP, length).to_bytes().to_vec();
     let (source_port, destination_port) = ports(place);
-    // Checksum 0 means that there is none (RFC 768).
+    // Checksum 0 means no checksum (RFC 768).
     let length = length.saturating_sub(Ipv4Header::MIN_LEN as u16);
     bytes.extend_from_slice(&UdpHeader { source_port, destination_port, length, checksum: 0 }.to_bytes());
     bytes.truncate(event.bytes as usize);

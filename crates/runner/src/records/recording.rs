@@ -81,7 +81,7 @@ impl Records {
     /// A file cannot be written.
     pub fn finish(self, extent: Extent) -> Result<Option<Timeline>, Error> {
         let extent = if self.failed() { Extent::Partial } else { extent };
-        // All of them are ended, whatever fails.
+        // All of them are ended, even if one fails.
         let pcap = self.pcap.map_or(Ok(()), |capture| capture.finish(extent));
         let trace = self.trace.map_or(Ok(()), |trace| trace.finish(extent).map(drop));
         let series = self.series.map_or(Ok(()), |series| series.finish(extent).map(drop));

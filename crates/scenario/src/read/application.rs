@@ -119,7 +119,7 @@ impl ApplicationKind {
         group.get("source").map_or(Ok(Self::Ftp), |field| field.choice("source of TCP", &KINDS, &[]))
     }
 
-    /// The keys that it has beside `source`.
+    /// The keys of an application in addition to `source`.
     const fn keys(self) -> &'static [Key] {
         match self {
             Self::Ftp => &[],

@@ -212,8 +212,9 @@ pub(crate) fn link_name(from: &str, to: &str) -> String {
     format!("{from}-{to}")
 }
 
-/// Both directions; the reverse one has the same rate and delay unless `reverse` says otherwise, and a queue, loss and jitter
-/// of its own.
+/// Both directions. The reverse one has the same rate and delay unless `reverse` says otherwise, and its own queue,
+/// loss and
+/// jitter.
 fn sides(table: &Reader<'_>) -> Result<(LinkSide, LinkSide), ScenarioError> {
     let (rate, rates) = wire::rate(&table.need("rate", "\"1mbit\"")?)?;
     let delay = delay(table, DELAY)?;

@@ -54,7 +54,7 @@ const KINDS: [(&str, SourceKind); 7] = [
 ];
 
 impl SourceKind {
-    /// The keys that it has beside `source` and `ecn`.
+    /// The keys of a source in addition to `source` and `ecn`.
     const fn keys(self) -> &'static [Key] {
         match self {
             Self::Cbr => &[RATE_KEY, SIZES_KEY, JITTER_KEY],

@@ -41,7 +41,7 @@ const KINDS: [(&str, TfrcSource); 3] =
     [("ftp", TfrcSource::Ftp), ("exponential", TfrcSource::Exponential), ("pareto", TfrcSource::Pareto)];
 
 impl TfrcSource {
-    /// The keys that it has beside the common ones.
+    /// The keys of TFRC in addition to the common ones.
     const fn keys(self) -> &'static [Key] {
         match self {
             Self::Ftp => &[],

@@ -28,7 +28,7 @@ const MILLI: u64 = 1_000_000;
 /// Steps, and after how long they begin again.
 pub(crate) type Steps = (Vec<(Duration, Rate)>, Option<Duration>);
 
-/// Reads the file that `field` names, beside the scenario: a `.csv` has times and rates, any other is mahimahi's.
+/// Reads the file that `field` names, in the scenario's folder: a `.csv` has times and rates, any other is mahimahi's.
 pub(crate) fn steps(field: &Field<'_>) -> Result<Steps, ScenarioError> {
     read(field, if is_table(field)? { csv } else { mahimahi })
 }

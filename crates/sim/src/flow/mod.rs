@@ -193,7 +193,7 @@ impl Flow {
         }
     }
 
-    /// Handles a packet that reaches its host at `now`, which may be [ahead of its time](crate::flow::hosts).
+    /// Handles a packet that reaches its host at `now`, which may be [early](crate::flow::hosts).
     pub(crate) fn on_packet<O: Observer>(
         &mut self,
         now: Time,

@@ -61,7 +61,7 @@ impl Mail {
     }
 }
 
-/// The border of a partition: what leaves it, and how what comes from others is scheduled.
+/// The boundary of a partition: packets for the mailboxes of others, and the schedule of packets from others.
 #[derive(Debug)]
 pub(crate) struct Boundary {
     owners: Arc<Owners>,

@@ -37,7 +37,8 @@ impl DroptailLink {
         self.busy_until = end;
     }
 
-    /// Takes a packet of `bytes` bytes at `now` and returns when its transmission begins and ends; `None` if, besides the packet in
+    /// Takes a packet of `bytes` bytes at `now` and returns when its transmission begins and ends; `None` if, without
+    /// the packet in
     /// transmission, `limit` packets wait already. See [`TransmissionTime::next`] for `carry`.
     pub(crate) fn take(
         &mut self,
@@ -61,7 +62,8 @@ impl DroptailLink {
         Some((begin, end))
     }
 
-    /// Returns true if, besides the packet in transmission, `limit` packets wait at `now`. `transmission` and `carry` are those of the
+    /// Returns true if, without the packet in transmission, `limit` packets wait at `now`. `transmission` and `carry`
+    /// are those of the
     /// last packet.
     fn is_full(&mut self, now: Time, limit: usize, transmission: &TransmissionTime, carry: u64) -> bool {
         let Some(ends) = &mut self.ends else {

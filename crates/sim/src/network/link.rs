@@ -12,7 +12,7 @@ use crate::network::shaper::ShapedPart;
 use crate::packet::Packet;
 use crate::schedule::timer::Timer;
 
-/// One direction of a link. Each flow has four of its own, so what similar links share is kept in a [`Medium`].
+/// One direction of a link. Each flow has its own four, so similar links share their parameters in a [`Medium`].
 #[derive(Debug)]
 pub(crate) struct Link {
     /// The index of its medium in [`Topology::media`](crate::network::topology::Topology).

@@ -39,8 +39,8 @@ impl WireTiming {
     }
 }
 
-/// A link with a discipline while its events are handled. It is taken out of the network, so that the rest of that can
-/// change beside it.
+/// A link with a discipline while its events are handled. The link is taken out of the network, so that the rest of the
+/// network can change meanwhile.
 pub(crate) struct AtLink<'a> {
     pub(crate) link: u32,
     pub(crate) managed: &'a mut Managed,

@@ -9,7 +9,7 @@ use fairlane_traffic::Transmitter;
 
 use crate::packet::{Flags, NO_SACK, Packet};
 
-/// The reflectors of a controller, each of which answers a flow of its own.
+/// The reflectors of a controller, each of which answers a separate flow.
 pub(crate) const REFLECTORS: u32 = 6;
 
 /// The hops of a probe before it turns: the discipline and the buffer.

@@ -32,7 +32,7 @@ use crate::schedule::event_key::Target;
 /// The parts of a run.
 pub(crate) struct Divided {
     division: Arc<Division>,
-    /// Each has cache lines of its own, so that threads do not wait for each other.
+    /// Each has its own cache lines, so that threads do not wait for each other.
     parts: Vec<CachePadded<EventLoop<()>>>,
     now: Time,
     /// The processor time of all threads in seconds, if a clock is read.

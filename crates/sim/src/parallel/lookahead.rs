@@ -137,7 +137,7 @@ mod tests {
         let pace = |events_per_second| all.pace(events_per_second).unwrap();
         let longest = pace(1.0).step.as_nanos();
         assert!((7_425_000..=7_500_000).contains(&longest), "{longest}");
-        // The links must be so far behind the flows, besides.
+        // The links must be so far behind the flows, too.
         assert_eq!(pace(1.0).ahead, Duration::from_nanos(longest - 1_000_000 + AHEAD * longest));
         assert_eq!(pace(5e5).step, Duration::from_millis(2));
         assert_eq!(pace(1e9).step, Duration::from_nanos(longest.div_ceil(SHORTEST)));
@@ -150,7 +150,8 @@ mod tests {
         assert_eq!(millis(2, &[]).pace(1.0), None);
     }
 
-    /// Parts with random lookaheads go on in random order, by the rule of a stretch. Would catch steps with which all wait for each other, and parts that
+    /// Parts with random lookaheads go on in random order, by the rule of an epoch. Would catch steps with which all
+    /// wait for each other, and parts that
     /// may be too little ahead.
     #[test]
     fn some_part_can_always_go_on() {

@@ -43,7 +43,7 @@ pub enum Error {
         /// The number that the scenario needs.
         wanted: usize,
     },
-    /// The flows and the hosts' links of the scenario find no memory.
+    /// Not enough memory for the flows and the hosts' links of the scenario.
     NoMemory {
         /// The number of flows.
         flows: usize,
@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// A link or a shaper of rate zero would never send.
     NoRate,
-    /// The threads of a run cannot be had.
+    /// The run cannot start threads.
     Threads {
         /// The reason.
         why: String,

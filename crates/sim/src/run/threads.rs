@@ -31,7 +31,7 @@ pub fn undivided(scenario: &Scenario) -> Result<Option<Undivided>, Error> {
 /// [divided](undivided) is run on one.
 ///
 /// # Errors
-/// As [`run`](crate::run); and [`Error::Threads`] if threads cannot be had.
+/// As [`run`](crate::run); and [`Error::Threads`] if it cannot start threads.
 pub fn run_on(scenario: &Scenario, run: u32, threads: NonZeroUsize, control: &Control) -> Result<Run, Error> {
     let before = control.clock.map(|clock| clock());
     let engine = Engine::new(Cow::Borrowed(scenario), run, (), None, Shortcuts::default())?;

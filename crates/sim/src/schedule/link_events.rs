@@ -17,7 +17,7 @@ pub(crate) enum LinkEvent {
     Arrival,
 }
 
-/// The events at a link between nodes, beside the arrivals at its [port](crate::schedule::port::Port).
+/// The events at a link between nodes, without the arrivals at its [port](crate::schedule::port::Port).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkEvents {
     /// The least time from an event here to its effect elsewhere. Events wait that long, and are then handled together:

@@ -116,8 +116,8 @@ impl Ports {
 }
 
 /// Each event is kept where that is cheapest: packets in the [port](Port) of their destination, the events of links between
-/// nodes in [`LinkEvents`], and all else in a [timing wheel](TimingWheel). A [tournament](Tournament) of links and the wheel
-/// tells, beside the port of hosts, which event is the next one.
+/// nodes in [`LinkEvents`], and all else in a [timing wheel](TimingWheel). The next event is the
+/// earlier of two: that of a [tournament](Tournament) of links and the wheel, and that of the port of hosts.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     timers: TimingWheel<()>,

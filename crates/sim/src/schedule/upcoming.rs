@@ -2,11 +2,13 @@
 
 use crate::packet::Packet;
 
-/// How many packets ahead what a packet needs is prefetched, if the address is known by then. What so many packets need
+/// The number of packets ahead at which the data of a packet are prefetched, if the address is known by then. The data
+/// of so many packets
 /// must fit the smallest cache.
 pub(crate) const FAR: usize = 24;
 
-/// How many packets ahead what the flow of a packet points to is prefetched. By then the flow itself has been loaded.
+/// The number of packets ahead at which the targets of a flow's pointers are prefetched. By then the flow itself has
+/// been loaded.
 pub(crate) const NEAR: usize = 8;
 
 /// Packets in the order of their arrival.

@@ -70,8 +70,8 @@ pub(super) struct AckSample {
     pub(super) marked: bool,
     /// The number of marked segments that it tells of by the counter of accurate ECN; `None` without that.
     pub(super) counted: Option<u32>,
-    /// The round-trip time of the segment that caused it. Its resolution is one nanosecond, whatever the clock of the
-    /// retransmission timer: Vegas needs a fine clock, too.
+    /// The round-trip time of the segment that caused it. Its resolution is one nanosecond, unlike that of the
+    /// retransmission timer's clock: Vegas needs a fine clock, too.
     pub(super) rtt: Duration,
     /// The one-way delay of the segment that caused it, if the receiver sends it back: for LEDBAT.
     pub(super) delay: Option<Duration>,

@@ -63,7 +63,7 @@ impl Rtt {
     pub(super) fn sample(&mut self, sent: Time, now: Time, keeps_backoff: bool) {
         let reading = |at: Time| at.as_nanos().saturating_add(self.offset) / self.unit;
         let units = reading(now).saturating_sub(reading(sent));
-        // The bound keeps eight times the mean inside an i64 whatever the clock says.
+        // The bound keeps eight times the mean inside an i64 for any reading of the clock.
         let measured = units.clamp(1, 1 << 56) as i64;
         if self.mean8 == 0 {
             self.mean8 = measured << 3;
@@ -189,7 +189,7 @@ mod tests {
         tcp.max_rto = Duration::from_millis(60_000);
         tcp.timestamps = false;
         tcp.initial_rto = Duration::ZERO;
-        // At least two ticks, whatever the settings.
+        // At least two ticks, with any settings.
         assert_eq!(timeout_ms(&Rtt::new(&tcp, Duration::ZERO)), 600);
     }
 

@@ -12,7 +12,7 @@ use super::{Ack, Segment, SegmentSink};
 
 /// The sending side of one connection.
 ///
-/// Without pacing it sends at once whatever the window allows, so an acknowledgement that opens the window by ten
+/// Without pacing the sender fills the window at once, so an acknowledgement that opens the window by ten
 /// segments causes a burst of ten, as in ns-2. After a timeout it goes back to the first unacknowledged segment.
 ///
 /// A connection can carry 2^32 − 1 segments; after them it sends no new data, as after [`stop`](Self::stop).

@@ -38,7 +38,8 @@ impl Window {
         self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));
     }
 
-    /// Sets the threshold, at least `floor` unless congestion control has a smallest window of its own, after congestion with `flight`
+    /// Sets the threshold, at least `floor` unless congestion control has its own smallest window, after congestion
+    /// with `flight`
     /// segments outstanding.
     ///
     /// RFC 5681, equation 4, allows at most half the flight after a loss. If the window is smaller than the flight, because it has

@@ -23,7 +23,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
 }
 
-/// Reads the scenario, with the trace beside `place`.
+/// Reads the scenario, with the trace in the folder of `place`.
 fn scenario(place: &Path) -> Scenario {
     let file = place.join("autorate.toml");
     Document::load(file).and_then(|document| document.scenario()).unwrap_or_else(|error| panic!("{error}"))
@@ -150,7 +150,8 @@ fn a_step_is_followed() {
     assert!(slow.goodput >= 0.9 * 8.0 && slow.p95 <= 120.0, "{slow:?}");
 }
 
-/// A way back with a queue of its own, which UDP fills. An echo takes it for that of the link, so the rate falls to its minimum, 2 of
+/// A way back with its own queue, which UDP fills. An echo takes it for that of the link, so the rate falls to its
+/// minimum, 2 of
 /// 10 Mbit/s; time stamps tell the direction. Would catch time stamps that are taken at the wrong end.
 #[test]
 fn time_stamps_tell_in_which_direction_a_queue_is() {

@@ -166,7 +166,7 @@ fn marked(probability: f64, rtt: f64) -> f64 {
 /// RFC 9331, section 4.3 (scalable): the number of marks in a virtual round trip does not depend on the rate. A reduction by p / 2 each T round
 /// trips undoes T (1 - p) segments of growth if p W = 2 T (1 - p). Marks at random are T = 1 + 1 / (p W) round trips apart, so p W is 1 + √3 for
 /// small p. With Reno it falls with the root of the rate. And the rate does not depend on the round trip up to 25 ms (round-trip bias). Would
-/// catch windows that grow by one segment a round trip whatever its length: at 5 ms the rate would be five times as large.
+/// catch windows that grow by one segment a round trip of any length: at 5 ms the rate would be five times as large.
 #[test]
 fn marks_in_25_ms_depend_on_neither_rate_nor_round_trip() {
     for probability in [0.02, 0.1] {
@@ -177,9 +177,10 @@ fn marks_in_25_ms_depend_on_neither_rate_nor_round_trip() {
     }
 }
 
-/// RFC 9331, section 4.3 (round-trip bias): flows of 5, 10 and 25 ms beside CUBIC have equal rates, but for the 28 ms that those of 25 ms measure with
+/// RFC 9331, section 4.3 (round-trip bias): flows of 5, 10 and 25 ms with CUBIC have equal rates, but for the 28 ms
+/// that those of 25 ms measure with
 /// half a millisecond of queue and the wait of 2.4 ms for the second segment that an acknowledgement covers. Would catch windows that grow by one
-/// segment a round trip whatever its length: the rates would be as 5 to 1.
+/// segment a round trip of any length: the rates would be as 5 to 1.
 #[test]
 fn short_round_trips_are_no_advantage() {
     let groups = [("prague", 2, 5.0), ("prague", 2, 10.0), ("prague", 2, 25.0), ("cubic", 2, 10.0)];

@@ -2,7 +2,7 @@
 
 use super::bottleneck::{BDP, Queue, rates, simulate, utilisation};
 
-/// Would catch a wrong base or wrong units: whatever the buffer, between alpha = 1 and beta = 3 packets are queued,
+/// Would catch a wrong base or wrong units: with any buffer, between alpha = 1 and beta = 3 packets are queued,
 /// without loss.
 #[test]
 fn keeps_one_to_three_packets_queued() {

@@ -1,4 +1,4 @@
-//! Equal flows have equal shares, whatever their numbers.
+//! Equal flows have equal shares, regardless of their numbers.
 
 use crate::setup::{SEEDS, document, extremes, mean, rates, seeded, simulate};
 

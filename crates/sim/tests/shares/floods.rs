@@ -1,4 +1,4 @@
-//! The queues of disciplines that control delay under a flood, beside those of Linux.
+//! The queues of disciplines that control delay under a flood, compared with those of Linux.
 
 use fairlane_outcome::Outcome;
 

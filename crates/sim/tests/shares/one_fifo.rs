@@ -77,7 +77,7 @@ fn csfq_gives_all_the_same() {
     assert!(rates.iter().all(|rate| (rate / 1250.0 - 1.0).abs() < 0.1), "{rates:?}");
 }
 
-/// Would catch an unresponsive flow that gets much more than its share: beside nine TCP flows that do not use all of
+/// Would catch an unresponsive flow that gets much more than its share: with nine TCP flows that do not use all of
 /// their share of 1 Mbit/s, a flow at three times that gets its share and the rest.
 #[test]
 fn an_unresponsive_flow_gets_about_its_share() {

@@ -70,7 +70,7 @@ fn tcp() -> impl Strategy<Value = Tcp> {
 fn check_window(path: &Path, tcp: &Tcp, in_order: bool) {
     // Added before it is cut, as the sender does: six sixths on top of 6 are less than 7, and with 2 they are 9.
     let limited = if tcp.limited_transmit { 2.0 } else { 0.0 };
-    // A probe of the tail is sent whatever the window says (RFC 8985, section 7.3).
+    // A probe of the tail is sent regardless of the window (RFC 8985, section 7.3).
     let probe = if tcp.recovery == LossRecovery::Rack { 1.0 } else { 0.0 };
     let window = path.sender.cwnd();
     // Pacing allows for the fraction of Prague's window.

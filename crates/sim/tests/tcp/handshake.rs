@@ -77,7 +77,7 @@ fn a_longer_timeout_stays() {
     assert_eq!((sent.as_str(), now, sender.rto()), ("ack 0", at(18_100), ms(6_000)));
 }
 
-/// RFC 6928, section 2: the initial window is one segment after more than one copy of the SYN, whatever it is otherwise.
+/// RFC 6928, section 2: the initial window is one segment after more than one copy of the SYN, at any setting.
 #[test]
 fn two_lost_syns_leave_a_window_of_one() {
     let (sender, sent, now) = opened(&modern(), 2);

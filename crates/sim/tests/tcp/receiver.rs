@@ -58,7 +58,8 @@ fn reports_three_blocks_at_most() {
 
 /// RFC 9768, section 3.2.2.5.1, by hand with delayed acknowledgements. The marked segments are 1, 2, 3 and 6: 1 is acknowledged as the first
 /// mark, 3 as the second segment and mark after it, 5 as the second segment after that, 6 as the first mark after one without. The counter
-/// begins at 5. Would catch ECN-Echo beside the counter, marks of copies that do not count, and a counter that goes on to 8.
+/// begins at 5. Would catch ECN-Echo together with the counter, marks of copies that do not count, and a counter that
+/// goes on to 8.
 #[test]
 fn counts_marks_for_accurate_ecn() {
     let tcp = Tcp { accurate_ecn: true, delayed_ack: Some(ms(40)), ..Tcp::modern(Dctcp, 300) };
@@ -155,7 +156,7 @@ fn echoes_each_mark_for_dctcp() {
     assert_eq!(answer(7, 5, true), (Some((7, true, at(7))), None), "fills the gap");
 }
 
-/// Without delayed acknowledgements each one echoes the mark of its segment, whatever the earlier ones and CWR.
+/// Without delayed acknowledgements each one echoes the mark of its segment, regardless of earlier marks and CWR.
 #[test]
 fn echoes_nothing_but_marks_for_dctcp() {
     let mut receiver = TcpReceiver::new(&Tcp::ns2_1999(Dctcp, 300));

@@ -1,4 +1,4 @@
-"""The disciplines, each with its parameters, and each in a file of its own.
+"""The disciplines, each with its parameters, each in a separate file.
 
 Values with a unit are text, such as ``"100p"``, ``"150kb"``, ``"20ms"`` or ``"1mbit"``. A plain number is in the unit
 of results: packets for the sizes of queues, bytes for the sizes of packets, seconds for times and bit/s for rates. A

@@ -1,4 +1,4 @@
-//! The finished points of a sweep, kept beside its table until all are done.
+//! The finished points of a sweep, kept next to its table until all are done.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};

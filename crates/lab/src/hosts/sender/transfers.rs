@@ -1,4 +1,4 @@
-//! Transfers of a TCP flow, each over a connection of its own.
+//! Transfers of a TCP flow, each over a separate connection.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -221,7 +221,7 @@ impl FrameIntake<'_> {
         1
     }
 
-    /// Passes the frame stored as `number` to `arrive`; `None` means that there was no memory for it.
+    /// Passes the frame stored as `number` to `arrive`; `None` means not enough memory for it.
     fn offer(&mut self, number: Option<u32>, classifier: &Classifier, arrive: impl FnOnce(QueuedPacket)) {
         self.counts.received += 1;
         match number {

@@ -73,7 +73,7 @@ pub enum Isolation {
     DualSrcHost,
     /// Flows; those of one receiver share the quantum of a single flow.
     DualDstHost,
-    /// Flows, each with a quantum of its own.
+    /// Flows, each with its own quantum.
     Flows,
     /// Senders: all packets of one are one flow.
     SrcHost,

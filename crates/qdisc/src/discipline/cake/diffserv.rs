@@ -42,7 +42,7 @@ impl Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TinShare {
     pub(super) name: &'static str,
-    /// The part of the rate up to which the tin goes first.
+    /// The part of the rate up to which the tin takes precedence.
     pub(super) part: Part,
     /// The bytes of a turn.
     pub(super) quantum: u16,
@@ -52,7 +52,7 @@ const fn tin(name: &'static str, part: Part, quantum: u16) -> TinShare {
     TinShare { name, part, quantum }
 }
 
-// A later tin goes first while it is within its share of the rate.
+// A later tin takes precedence while it is within its share of the rate.
 const BESTEFFORT: &[TinShare] = &[tin("best effort", Part::Halved(0), 65_535)];
 const DIFFSERV3: &[TinShare] =
     &[tin("best effort", Part::Halved(0), 1024), tin("bulk", Part::Halved(4), 64), tin("voice", Part::Halved(2), 256)];

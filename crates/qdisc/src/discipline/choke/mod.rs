@@ -12,7 +12,7 @@
 //! | back-choke | the packet that came last | one, or the last `candidates` |
 //! | gchoke | uniformly from the queue | one after another while they match, at most `maxcomp` |
 //!
-//! Later members of the family have files of their own beside this one.
+//! Later members of the family have separate files in this folder.
 //!
 //! **Source.** Pan, Prabhakar, Psounis, "CHOKe, A stateless active queue management scheme for approximating fair
 //! bandwidth allocation", INFOCOM 2000, section II-A (the algorithm), III (several candidates) and IV (front and back

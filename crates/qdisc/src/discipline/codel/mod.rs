@@ -58,7 +58,8 @@ pub struct CodelParameters {
     /// Marks packets that can be marked instead of dropping them; the limit always drops. Default: `false`, as
     /// tc-codel(8).
     pub ecn: bool,
-    /// Marks each packet that can be marked and waited longer than this, whatever CoDel decides; above 0. Default:
+    /// Marks each packet that can be marked and waited longer than this, regardless of CoDel's decision; above 0.
+    /// Default:
     /// `None`, none is marked for that, as tc-codel(8).
     pub ce_threshold: Option<Duration>,
 }

@@ -80,7 +80,7 @@ fn the_l_queue_marks_by_its_own_delay() {
     assert_eq!([marked(), marked(), marked()], [Some(false), Some(true), Some(false)]);
 }
 
-/// The classic queue gets its share of bytes beside a busy L queue, and each gets all that the other leaves (RFC 9332,
+/// The classic queue gets its share of bytes with a busy L queue, and each gets all that the other leaves (RFC 9332,
 /// section 4.2.2).
 #[test]
 fn the_classic_queue_is_protected() {

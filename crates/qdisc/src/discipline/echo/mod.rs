@@ -2,7 +2,7 @@
 //! sample, which follows the queue's delay.
 //!
 //! CHOKe draws its sample from the queue, so that a short queue is a bad sample and a long one is delay. ECHO keeps the
-//! two apart: the sample is a few hundred tags of two bytes, each a salted hash of an arrival's flow, whatever the
+//! two apart: the sample is a few hundred tags of two bytes, each a salted hash of an arrival's flow, for any
 //! number of flows. The number of a flow's tags, K, measures its rate. The more tags a flow has beyond the fair share T,
 //! the fewer of its arrivals are sampled: in proportion to T/K. So the square of K is in proportion to the rate, and
 //! with w = ((K + 1/4) / T)² - 1, the part by which a flow exceeds the fair rate, an arrival is dropped with the

@@ -148,12 +148,12 @@ impl Sample {
     }
 }
 
-/// Returns the numbers of tags beside `size` tags, none of them known.
+/// Returns the numbers of tags for a sample of `size` tags, none of them known.
 fn none_known(size: usize) -> Vec<Known> {
     vec![Known::default(); places(size)]
 }
 
-/// Returns how many tags may be known beside `size` of them: a quarter as many, and 256 at most.
+/// Returns how many tags may be known of `size` in the sample: a quarter as many, and 256 at most.
 fn places(size: usize) -> usize {
     (size / 4).min(256)
 }
@@ -167,7 +167,7 @@ fn count(tags: &[Tag], tag: Tag) -> u16 {
 
 /// Counts the tags that are `tag` in groups of `SIZE`.
 ///
-/// Counts of 16 bits beside tags of 16 bits: a compiler compares eight at once with SSE2, and a group of a constant size
+/// Counts of 16 bits for tags of 16 bits: a compiler compares eight at once with SSE2, and a group of a constant size
 /// without a loop.
 #[inline]
 fn count_by<const SIZE: usize>(tags: &[Tag], tag: Tag) -> u16 {

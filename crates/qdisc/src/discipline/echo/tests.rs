@@ -57,7 +57,7 @@ fn the_excess_is_in_the_rates_of_the_others() {
         let signalled = part(|draw| excess.is_signalled(draw));
         assert!((signalled - expected).abs() < 2e-4, "{mean}: {signalled} {expected}");
     }
-    // The largest that there are: their square fits.
+    // The largest possible: their square fits.
     let excess = fair_among(0.02, 0.0).excess(4096);
     assert!(part(|draw| excess.is_signalled(draw)) > 0.999);
 }
@@ -287,8 +287,8 @@ fn invalid_configs_are_refused() {
     }
 }
 
-/// At 1 Gbit/s all that it keeps beside the packets and the counters of every discipline fits in 1 KiB, and at 10 in 10 KiB,
-/// whatever the number of flows.
+/// At 1 Gbit/s ECHO's state, without the packets and the counters of every discipline, fits in 1 KiB, and at 10 in 10
+/// KiB, with any number of flows.
 #[test]
 fn its_memory_is_small() {
     for (gigabits, most) in [(1, 1024), (10, 10 * 1024)] {

@@ -64,7 +64,7 @@ fn an_overload_is_remembered() {
     }
 }
 
-/// Without delay the probability decays by 2 % beside the control (RFC 8033, appendix A).
+/// Without delay the probability decays by 2 % in addition to the control (RFC 8033, appendix A).
 #[test]
 fn the_probability_decays_without_delay() {
     close(updated(0.5, 0, 0), (0.5 - 0.125 * 0.015) * 0.98);

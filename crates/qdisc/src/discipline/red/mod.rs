@@ -171,7 +171,7 @@ impl<P: Packet> Red<P> {
         self.core.arrive(now, &self.buffer);
     }
 
-    /// Does the second half: RED and the limit decide on `packet`. Whatever comes before RED comes between the halves.
+    /// Does the second half: RED and the limit decide on `packet`. Steps before RED come between the halves.
     #[inline(always)]
     pub(super) fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Decision {
         let signal = self.core.test(self.buffer.fifo.packets(), packet.bytes());

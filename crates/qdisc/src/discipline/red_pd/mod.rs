@@ -2,7 +2,7 @@
 //!
 //! Time is divided into intervals, each as long as a TCP with the round-trip time `rtt` takes to lose a packet at the
 //! present drop rate. A flow that had drops in three of the last five intervals sends more than that TCP, and is
-//! monitored: its packets are dropped with a probability of its own, which is raised while the flow still has drops and
+//! monitored: its packets are dropped with its own probability, which is raised while the flow still has drops and
 //! lowered when it has none, until it gets what the TCP would get. A monitored flow whose rate does not fall as its
 //! losses rise is unresponsive, and its probability changes faster.
 //!

@@ -1,6 +1,6 @@
 //! Stochastic Fairness Queueing: hashes flows into queues, serves the queues in turn, and drops from the longest.
 //!
-//! Flows in different queues do not affect each other, whatever they send. When the limit is exceeded, the longest queue
+//! Flows in different queues do not affect each other, at any rates. When the limit is exceeded, the longest queue
 //! loses a packet, so buffer space is shared fairly too. A new hash function from time to time (`perturb`) keeps two
 //! flows from sharing a queue for ever.
 //!

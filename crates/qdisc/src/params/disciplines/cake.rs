@@ -145,7 +145,7 @@ fn preset(name: &str) -> Preset {
     }
 }
 
-/// Warns of a shaper that the link makes useless, and says that there is none.
+/// Warns of a shaper that the link makes useless, and of a missing one.
 fn judge(r: &mut Resolver<'_>, rate: Rate, shaped: bool) {
     if shaped && r.rate().bits_per_second() > 0 && rate >= r.rate() {
         let link = r.rate().to_string();

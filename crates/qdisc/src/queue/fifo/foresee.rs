@@ -1,11 +1,12 @@
-//! Asks for the memory of a draw before it is drawn, where packets are so many that it is not in the cache.
+//! Prefetches the memory of a draw, where packets are so many that it is not in the cache.
 
 use super::Fifo;
 use crate::Packet;
 use crate::prefetch::{is_available, prefetch};
 use crate::seed::{AHEAD, Stream};
 
-/// The bytes of all slots from which on the memory of draws is asked for ahead. What is smaller is in a cache that answers sooner than the
+/// The bytes of all slots from which on the memory of draws is prefetched. Smaller queues are in a cache that answers
+/// sooner than the
 /// place of a later draw is calculated.
 const LARGE: usize = 4 << 20;
 
@@ -20,7 +21,8 @@ impl<P: Packet> Fifo<P> {
         is_available() && self.slots.len() >= LARGE / size_of::<Option<P>>()
     }
 
-    /// Asks for the memory of the draw that is the [`AHEAD`]th from now on. The numbers of a stream are known ahead; the queue of then is not,
+    /// Prefetches the memory of the draw that is the [`AHEAD`]th from now on. The numbers of a stream are known ahead;
+    /// the queue of then is not,
     /// so it takes what is on both sides of the place.
     #[inline(always)]
     pub(crate) fn foresee(&self, stream: &Stream) {
@@ -37,7 +39,7 @@ mod tests {
     use super::*;
     use crate::{FlowKey, Seed, SimplePacket};
 
-    /// Would catch foresight that changes a draw, or reaches behind the ring.
+    /// Would catch a prefetch that changes a draw, or reaches behind the ring.
     #[test]
     fn a_draw_that_foresees_draws_the_same() {
         let mut stream = Seed::new(5).stream("draw");

@@ -1,6 +1,6 @@
 //! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00; draft-ietf-ccwg-bbr, section 4.1). For each segment sent,
 //! the numbers of segments delivered, lost and in flight by then are recorded, so that its acknowledgement gives the rate and
-//! the losses of its own round trip.
+//! the losses of the same round trip.
 
 use std::collections::VecDeque;
 

@@ -230,7 +230,8 @@ mod tests {
         }
     }
 
-    /// RFC 9331, section 4.3: a loss is answered as by Reno, whatever marks have done. Would catch a half in whole segments, which is nothing of one.
+    /// RFC 9331, section 4.3: a loss is answered as by Reno, after any marks. Would catch a half in whole segments,
+    /// which is nothing of one.
     #[test]
     fn a_loss_halves_the_window() {
         let mut prague = Prague::new(false);

@@ -1,4 +1,4 @@
-//! Vegas (Brakmo and Peterson 1995): keeps one to three segments of its own in the queue, measured by the round-trip
+//! Vegas (Brakmo and Peterson 1995): keeps one to three own segments in the queue, measured by the round-trip
 //! time.
 //!
 //! Once per round trip it compares the expected rate at the shortest round-trip time with the actual rate:

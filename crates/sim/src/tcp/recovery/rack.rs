@@ -111,7 +111,7 @@ impl Clock {
 pub(in super::super) enum Alarm {
     /// Segments are lost, and recovery has begun.
     Recovery,
-    /// The segment is to be sent as a probe, whatever the window says.
+    /// The segment is to be sent as a probe, regardless of the window.
     Probe(u32),
     /// Nothing else.
     None,

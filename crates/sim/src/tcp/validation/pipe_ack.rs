@@ -12,8 +12,10 @@
 //! A sample of pipeACK begins when the one before ends, and ends when all segments are acknowledged that were outstanding at its first
 //! acknowledgement. None is taken in loss recovery (section 4.2).
 //!
-//! Deviations: after each further five minutes the window is halved again. What the sender bursts after a pause is not limited (section 4.4
-//! allows pacing for that, which is a matter of its own). LEDBAT has its own limit to a window that is not used (RFC 6817, section 2.4.2), so
+//! Deviations: after each further five minutes the window is halved again. The burst after a pause is not limited
+//! (section 4.4
+//! allows pacing for that, which is a separate option). LEDBAT has its own limit to a window that is not used (RFC
+//! 6817, section 2.4.2), so
 //! its growth does not depend on the phase.
 
 use std::collections::VecDeque;
