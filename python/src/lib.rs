@@ -1,8 +1,7 @@
 //! The compiled part of the Python package `fairlane`.
 //!
 //! The module exposes the Rust crates to Python with plain values as arguments and results. The public interface and
-//! its documentation are
-//! in `package/fairlane`.
+//! its documentation are in `package/fairlane`.
 #![allow(clippy::needless_pass_by_value, reason = "values converted from Python are owned by the function")]
 
 mod advise;

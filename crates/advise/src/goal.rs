@@ -12,8 +12,7 @@ use crate::text::{TextError, split, trimmed};
 /// The bounds that candidates must meet, and the objective by which those that meet them are ranked.
 ///
 /// A goal is read from text: bounds `METRIC OP VALUE` and at most one objective, `minimise METRIC` or
-/// `maximise METRIC`, separated by commas.
-/// Values have their units.
+/// `maximise METRIC`, separated by commas. Values have their units.
 ///
 /// ```
 /// use fairlane_advise::Goal;

@@ -14,9 +14,8 @@ use crate::probes::{Probe, Probes};
 /// Adjusts the rate of a shaper to a link whose rate varies, in one direction.
 ///
 /// The controller reads no clock and sends nothing: its user sends probes, tells it what happened, and applies the rate
-/// of each
-/// [`Decision`]. Times never run backwards between calls. `bytes` is always the total that has passed in this direction since any
-/// moment: left the shaper's queue for the link, or come from the link ([`Direction`]).
+/// of each [`Decision`]. Times never run backwards between calls. `bytes` is always the total that has passed in this
+/// direction since any moment: left the shaper's queue for the link, or come from the link ([`Direction`]).
 #[derive(Clone, Debug)]
 pub struct Autorate {
     config: Config,

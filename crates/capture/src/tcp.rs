@@ -153,8 +153,7 @@ mod tests {
     }
 
     /// The acknowledgements that sch_cake's `cake_tcph_may_drop` lets pass. Would catch a packet with data, another
-    /// flag, a reserved bit or an unknown
-    /// option that would be dropped.
+    /// flag, a reserved bit or an unknown option that would be dropped.
     #[test]
     fn only_a_plain_acknowledgement_is_pure() {
         let pure = |packet: &[u8]| tcp_header(packet, 0).map(|tcp| (tcp.pure, tcp.acknowledges));

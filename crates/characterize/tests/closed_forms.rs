@@ -92,8 +92,7 @@ fn marks_halve_windows_and_nothing_is_lost() {
 /// Section 5.1.2. A transfer of n packets opens with a round trip of handshake, and its window doubles from w: 11 packets are 3, 6 and 2, or 10 and 1;
 /// 99 packets are 3, 6, 12, 24, 48 and 6, or 10, 20, 40 and 29. It is complete half a round trip after the last of these begins, plus at
 /// most the transmissions of its packets at half of the rate, which FQ-CoDel grants it next to the long flow, and a
-/// delayed acknowledgement
-/// of 40 ms in each round with an odd number of packets, those of three and of nine.
+/// delayed acknowledgement of 40 ms in each round with an odd number of packets, those of three and of nine.
 #[test]
 fn a_short_transfer_takes_the_rounds_of_slow_start() {
     let settings = Settings { runs: NonZeroU32::new(1), ..Settings::default() };

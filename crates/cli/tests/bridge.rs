@@ -362,8 +362,7 @@ fn who_may_not_is_told_so() {
 }
 
 /// With 8 MB of address space left, frames without memory are counted and dropped, and the bridge works on. Would catch
-/// an allocation
-/// that ends the program, since nothing was left for it.
+/// an allocation that ends the program, since nothing was left for it.
 #[test]
 fn without_memory_frames_are_dropped() {
     between_hosts(|hosts| {

@@ -170,8 +170,8 @@ fn flent_files_have_what_flent_reads() {
 }
 
 /// The demands of mm-throughput-graph(1) on a log: a base timestamp, whole numbers, known events, and no delay from
-/// before the start. The
-/// link of 1 Mbit/s has an opportunity of 1504 byte every 12.032 ms, 332 in 4 s; packets and delays are those of the trace.
+/// before the start. The link of 1 Mbit/s has an opportunity of 1504 byte every 12.032 ms, 332 in 4 s; packets and
+/// delays are those of the trace.
 #[test]
 fn mahimahi_reads_the_link() {
     let (place, file) = Place::with_small();

@@ -276,8 +276,7 @@ fn qdiscs_lists_them_all() {
 }
 
 /// A scenario by its name, from standard input, and as a file, which takes precedence. Would catch one that is listed
-/// and cannot be read, and
-/// a name that hides a file.
+/// and cannot be read, and a name that hides a file.
 #[test]
 fn scenarios_have_names() {
     let place = Place::new();

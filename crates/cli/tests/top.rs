@@ -127,8 +127,7 @@ fn no_router_is_said() {
 }
 
 /// Under any behaviour of clients, there are at most 32 connections, memory stays, and requests are answered. Would
-/// catch connections without an end
-/// in time or number, and answers to the pages of others (DNS rebinding).
+/// catch connections without an end in time or number, and answers to the pages of others (DNS rebinding).
 #[test]
 fn clients_cannot_hold_the_router_up() {
     in_namespace(|| {

@@ -171,8 +171,7 @@ mod tests {
     }
 
     /// With a queue for each flow a flood has its share (RFC 8290); CHOKe's packets are many in a queue with few flows,
-    /// and BARE needs
-    /// flows enough for its target. Would catch a warning about fair disciplines, and none about others.
+    /// and BARE needs flows enough for its target. Would catch a warning about fair disciplines, and none about others.
     #[test]
     fn few_flows_are_warned_about() {
         assert!(matches!(find(Kind::FqCodel, &mix(10, Some(20), None)), Some(Finding::Fair(_))));

@@ -28,8 +28,7 @@ pub struct Kernel {
 
 impl Kernel {
     /// Looks below `folder` for an image, `vmlinuz*`, and for modules next to the image or below. Of several images,
-    /// the one
-    /// with the newest version is taken.
+    /// the one with the newest version is taken.
     ///
     /// # Errors
     /// There is no image, or the folder cannot be read.

@@ -361,8 +361,7 @@ fn segments_that_are_too_long_are_unfit() {
                 }
             });
             // There is room for a tag of 4 bytes in addition to the MTU, so 1476 bytes fit. 20,000 bytes are 13
-            // datagrams of
-            // 1472 bytes and one of 864.
+            // datagrams of 1472 bytes and one of 864.
             assert_eq!(received.recv().unwrap(), 14);
             let forward = bridge.stop(2.0).bridge.unwrap().forward;
             assert_eq!((forward.gso_frames, forward.unfit, forward.refused), (2, 1, 0), "{forward:?}");

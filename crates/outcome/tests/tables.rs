@@ -348,8 +348,7 @@ fn collect_keys(value: &serde_json::Value, keys: &mut Vec<String>) {
 }
 
 /// The columns that figures need are read as they were written, in both formats. Would catch a lost interval, and a
-/// number that is read from another
-/// column.
+/// number that is read from another column.
 #[test]
 fn the_table_of_groups_reads_back() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,10 +1,8 @@
 //! Prefetches memory that will be read soon, on processors that support it.
 //!
 //! A read that misses all caches takes about a hundred nanoseconds, the time of several hundred instructions. A program
-//! that
-//! knows its next reads early can prefetch the memory, go on with other work, and find the data in the cache.
-//! Prefetching
-//! changes nothing but time.
+//! that knows its next reads early can prefetch the memory, go on with other work, and find the data in the cache.
+//! Prefetching changes nothing but time.
 
 /// Returns true if the processor can be asked: if it is an x86-64. On others [`prefetch`] does nothing.
 #[must_use]

@@ -41,8 +41,7 @@ pub trait Qdisc<P: Packet> {
     /// discipline does. Packets that matched were dropped and are not queued any more.
     ///
     /// The candidates are valid until the next call that changes the queue. By default there are none: only disciplines
-    /// of the
-    /// CHOKe family, which compare arrivals with queued packets, report any.
+    /// of the CHOKe family, which compare arrivals with queued packets, report any.
     fn candidates(&self, _each: &mut dyn FnMut(&P)) {}
 
     /// Returns [`Status::packets`].

@@ -4,8 +4,7 @@ use fairlane_autorate::Config;
 use fairlane_qdisc::{Rate, Size};
 
 /// A shaper in front of a link that has its own buffer, such as a router before a modem: the discipline of the link's
-/// queue is
-/// emptied at the shaper's rate, and what the link cannot send at once waits in the buffer.
+/// queue is emptied at the shaper's rate, and what the link cannot send at once waits in the buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shaper {
     /// The rate's origin.

@@ -136,12 +136,10 @@ pub enum AfterIdle {
     /// The window stays.
     Keep,
     /// The window is halved for each retransmission timeout without data, and falls towards its used part if the
-    /// application leaves it unfilled (RFC
-    /// 2861), as Linux does by default. Neither version of BBR is affected.
+    /// application leaves it unfilled (RFC 2861), as Linux does by default. Neither version of BBR is affected.
     Decay,
     /// The window stays for five minutes, but does not grow unless it is full, and a loss halves what was in use (RFC
-    /// 7661). Neither version of BBR
-    /// is affected.
+    /// 7661). Neither version of BBR is affected.
     Preserve,
 }
 

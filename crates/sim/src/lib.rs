@@ -1,11 +1,10 @@
 //! A fast, deterministic packet-level simulator of congested links.
 //!
 //! A run takes a [`Scenario`] and returns a [`Run`](fairlane_outcome::Run). Every packet of every flow crosses the
-//! links
-//! of its path, event by event, through the disciplines of `fairlane-qdisc`. Time is counted in whole nanoseconds,
-//! events of the same time are handled in an order that depends on what they are and not on when they were scheduled, and
-//! all randomness comes from the scenario's seed: the same scenario and run number give the same result on every platform
-//! and with any number of threads.
+//! links of its path, event by event, through the disciplines of `fairlane-qdisc`. Time is counted in whole
+//! nanoseconds, events of the same time are handled in an order that depends on what they are and not on when they were
+//! scheduled, and all randomness comes from the scenario's seed: the same scenario and run number give the same result
+//! on every platform and with any number of threads.
 //!
 //! ```
 //! use fairlane_scenario::Document;

@@ -144,8 +144,7 @@ fn a_trace_delivers_at_its_moments() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Closed form: full queues use every byte of a trace. One line a millisecond carries 1504 bytes, 12.032 Mbit/s, with
-/// packets of any
-/// size. Would catch bytes that are lost between packets.
+/// packets of any size. Would catch bytes that are lost between packets.
 #[test]
 fn a_backlogged_trace_loses_nothing() -> Result<(), Box<dyn std::error::Error>> {
     let place = tempfile::tempdir()?;

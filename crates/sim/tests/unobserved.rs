@@ -387,8 +387,7 @@ fn drawn(random: &mut Stream) -> String {
 }
 
 /// Would catch a packet that its host takes early although something else happens there before, or in another order: in
-/// the whole
-/// result, and in the state of each flow after any step.
+/// the whole result, and in the state of each flow after any step.
 #[test]
 fn any_network_gives_the_same_result() {
     let mut random = Seed::new(1).stream("networks");

@@ -97,10 +97,8 @@ impl BackChoke {
 ///
 /// The polynomials leave the range of floating point with many flows. So the memory is seen as independent trials instead, of
 /// which flow i succeeds with `p_i = w lambda_i / (1 + w lambda_i)`, given that k succeed in all: that is the same law
-/// for every
-/// w. With the w that makes k the mean number, the probabilities are those of likely events. All terms are positive, so
-/// none of
-/// the digits are lost.
+/// for every w. With the w that makes k the mean number, the probabilities are those of likely events. All terms are
+/// positive, so none of the digits are lost.
 fn passing(lambda: &[f64], k: usize) -> Vec<f64> {
     if k == 0 {
         return vec![1.0; lambda.len()];

@@ -20,11 +20,9 @@
 //! gain at once, and then settles, as the number of its tags follows within half of the sample's memory.
 //!
 //! The controller is `ln T(s) = -(0.3 / s + 0.3) / target q(s)`, at intervals of 16 ms that hold its value. The model
-//! leaves out the
-//! controller's behaviour far from the target, in a flood that lasts, or at an empty queue; timeouts; and the joint
-//! change
-//! of the TCP flows' parts of the sample against those of unresponsive flows. It does not hold below a window of two
-//! packets, where TCP does not halve its window.
+//! leaves out the controller's behaviour far from the target, in a flood that lasts, or at an empty queue; timeouts;
+//! and the joint change of the TCP flows' parts of the sample against those of unresponsive flows. It does not hold
+//! below a window of two packets, where TCP does not halve its window.
 
 use crate::check::{Error, count, positive};
 use crate::echo::{Chain, Echo, Noisy, admitted, excess_of_loss, gain_at};
@@ -78,8 +76,7 @@ pub struct EchoLoop {
 }
 
 /// The additional rate admitted of all unresponsive flows for a relative rise of the fair share, as a part of the link:
-/// at
-/// once, and when their tags have followed, by half of `memory` seconds.
+/// at once, and when their tags have followed, by half of `memory` seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Flood {
     at_once: f64,

@@ -9,8 +9,8 @@
 //! `pi_i = lambda_i / (mu + 2 lambda_i)`,
 //!
 //! independently of the other flows. The same holds for any rule that picks the packet to compare with and the packet
-//! to serve in the
-//! same way, such as both at random. It does not hold for CHOKe, which compares at random and serves in order.
+//! to serve in the same way, such as both at random. It does not hold for CHOKe, which compares at random and serves in
+//! order.
 
 use crate::check::{Error, positive, rates};
 

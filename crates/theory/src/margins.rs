@@ -161,8 +161,8 @@ mod tests {
     }
 
     /// Hollot, Misra, Towsley and Gong (INFOCOM 2001): TCP with a PI controller whose zero cancels the slow pole, `2.13
-    /// e^(-0.246 s) /
-    /// (s (s + 4.1))`. By hand: at 0.516 radians a second the gain is 1 and the phase -90 - 7.2 - 7.3 degrees.
+    /// e^(-0.246 s) / (s (s + 4.1))`. By hand: at 0.516 radians a second the gain is 1 and the phase -90 - 7.2 - 7.3
+    /// degrees.
     #[test]
     fn the_loop_of_a_published_controller() {
         let at = |w| real(2.13) * delayed(w, 0.246) / (imaginary(w) * (imaginary(w) + real(4.1)));

@@ -21,8 +21,7 @@ pub struct Datagrams {
 
 impl Datagrams {
     /// Returns the packets of flow `index` of its group, of `bytes` bytes each. `bytes` is the mean if the sizes are
-    /// random,
-    /// and is not used with a trace, which has its own sizes.
+    /// random, and is not used with a trace, which has its own sizes.
     #[must_use]
     pub fn new(udp: &Udp, index: u32, bytes: u32, seed: Seed) -> Self {
         let sizes = (udp.sizes == PacketSizes::Geometric).then(|| seed.stream("sizes"));

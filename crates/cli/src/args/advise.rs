@@ -14,8 +14,8 @@ use super::shared::{Disciplines, Form, PageFile, Threads, disciplines, runs, see
 /// Example: fairlane advise --rate 20mbit --rtt 40ms --mix 'web, 8 cubic, 1 udp 2x' --goal 'delay.p95<20ms, utilisation>0.95' --quick
 ///
 /// The command simulates all disciplines that are not experimental, with their defaults and with other parameters, and
-/// ranks them by the goal: bounds on metrics and
-/// an objective, minimise METRIC or maximise METRIC. The best one and the runner-up then run on seeds and links that the search has not seen.
+/// ranks them by the goal: bounds on metrics and an objective, minimise METRIC or maximise METRIC. The best one and the
+/// runner-up then run on seeds and links that the search has not seen.
 #[derive(Debug, Args)]
 pub(crate) struct AdviseArgs {
     /// Rate of the link

@@ -15,9 +15,9 @@ use super::shared::{Disciplines, Form, PageFile, Threads, disciplines, runs, see
 /// Example: fairlane characterize codel,pie target=10ms --quick --html page.html
 ///
 /// The command runs the scenarios of each section: TCP-friendly, aggressive, unresponsive and background senders,
-/// round-trip-time fairness, bursts,
-/// levels of congestion, varying capacity, a traffic mix, both directions, AQMs in sequence, small packets. RFC 7928 has no pass and no
-/// fail: each section is characterised, discussed, or not applicable.
+/// round-trip-time fairness, bursts, levels of congestion, varying capacity, a traffic mix, both directions, AQMs in
+/// sequence, small packets. RFC 7928 has no pass and no fail: each section is characterised, discussed, or not
+/// applicable.
 #[derive(Debug, Args)]
 pub(crate) struct CharacterizeArgs {
     /// Disciplines, or "all"

@@ -433,8 +433,7 @@ mod tests {
     }
 
     /// Three labs, only the last of which was simulated before an interruption. Would catch a lab that is shown next to
-    /// the simulation of
-    /// another one, and a lab without a simulation that is left out.
+    /// the simulation of another one, and a lab without a simulation that is left out.
     #[test]
     fn every_lab_is_kept_and_stands_beside_its_own_simulation() {
         let kinds = [Kind::DropTail, Kind::Red, Kind::Choke];

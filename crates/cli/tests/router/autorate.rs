@@ -46,8 +46,7 @@ fn rate(state: &Value) -> f64 {
 }
 
 /// The link, a separate router with a long FIFO, falls from 20 to 4 Mbit/s under load, rises again, and at last answers
-/// nobody. Would catch
-/// a rate that does not follow, and one that is decided and not carried out.
+/// nobody. Would catch a rate that does not follow, and one that is decided and not carried out.
 #[test]
 fn the_rate_follows_the_link() {
     in_namespace(|| {

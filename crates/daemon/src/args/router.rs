@@ -76,8 +76,7 @@ pub(crate) struct FileOptions {
     pub(crate) rate: Option<Rate>,
 
     /// In place of --rate: the rate of the packets that leave by --interface, or go out over --bridge; with --down,
-    /// each direction has
-    /// its own queue
+    /// each direction has its own queue
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) up: Option<Rate>,
 

@@ -1,8 +1,7 @@
 //! A router's counts over HTTP: `/metrics` for Prometheus, `/state` as JSON.
 //!
 //! No behaviour of clients exhausts the router's memory or descriptors: there are few connections, each for one request
-//! and for a short
-//! time, and a new one takes the place of the oldest.
+//! and for a short time, and a new one takes the place of the oldest.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -280,8 +280,7 @@ mod tests {
 
     /// Would catch samples that start anew with the measurement, and counts of the measurement that do not. The first
     /// four packets are those of the next test. A host link with room for one packet in addition to the one that it
-    /// sends
-    /// drops the third of three.
+    /// sends drops the third of three.
     #[test]
     fn samples_count_from_the_start_of_the_run() {
         let (mut direction, _) = direction("1p");

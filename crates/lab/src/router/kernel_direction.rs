@@ -74,8 +74,7 @@ struct Inside {
 }
 
 /// The fields by which a packet differs from the others of its flow: the identification of its IPv4 header, which IPv6
-/// does not have, and what follows the
-/// ports: TCP's numbers and timestamps, or UDP's checksum and our sequence number.
+/// does not have, and what follows the ports: TCP's numbers and timestamps, or UDP's checksum and our sequence number.
 type Tag = (u16, [u8; BEHIND_PORTS]);
 
 /// The bytes of a tag that follow the ports: up to the end of a TCP header with timestamps.

@@ -12,8 +12,7 @@ pub(super) const TAG: usize = 4;
 
 /// The number of bytes that the kernel copies as if they were headers (`hdr_len`), which covers most frames entirely.
 /// The kernel takes the rest as pages of our memory, and copies these too if the receiver keeps the frame, as the other
-/// end of
-/// a veth does.
+/// end of a veth does.
 pub(super) const COPIED: u16 = 2048;
 
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the sender has left the checksum to the network card.

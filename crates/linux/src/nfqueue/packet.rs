@@ -47,8 +47,8 @@ pub struct PacketMessage<'a> {
     /// [`Setup::gso`](super::Setup::gso).
     pub gso: bool,
     /// The hosts that sent the packet and that will receive it, without address translation: before its source and
-    /// after its
-    /// destination are translated. Only with [`Setup::conntrack`](super::Setup::conntrack), and for packets that are tracked.
+    /// after its destination are translated. Only with [`Setup::conntrack`](super::Setup::conntrack), and for packets
+    /// that are tracked.
     pub hosts: Option<(IpAddr, IpAddr)>,
 }
 

@@ -31,8 +31,7 @@ impl Classifier {
 }
 
 /// The properties that a discipline needs of packets in addition to flow, size, class and ECN. Each costs time only
-/// where
-/// it is needed.
+/// where it is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketNeeds {
     /// The DSCP of packets that leave is cleared (`wash` of CAKE). Packets of an NFQUEUE can be changed only with

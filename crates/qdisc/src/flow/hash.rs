@@ -1,9 +1,8 @@
 //! A keyed hash of flows, for disciplines that spread flows over bins.
 //!
 //! The hash applies SplitMix64's finalizer (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
-//! OOPSLA
-//! 2014) twice, each time after a secret: without the seed, a sender cannot choose a flow that falls into another
-//! flow's bin.
+//! OOPSLA 2014) twice, each time after a secret: without the seed, a sender cannot choose a flow that falls into
+//! another flow's bin.
 
 use crate::Seed;
 use crate::seed::mix;

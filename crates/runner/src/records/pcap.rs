@@ -35,9 +35,9 @@ const MOST_SHIFT: u8 = 14;
 /// start of the run.
 ///
 /// The capture has headers only: IPv4 with a pair of addresses for each flow, and TCP or UDP. Each packet has its size
-/// on the wire (an acknowledgement
-/// more if its options need it), and a TTL of 64 less one for each link that it has entered. TCP has the window, timestamps, SACK blocks and
-/// ECN flags of the simulation, after a handshake, simulated or not.
+/// on the wire (an acknowledgement more if its options need it), and a TTL of 64 less one for each link that it has
+/// entered. TCP has the window, timestamps, SACK blocks and ECN flags of the simulation, after a handshake, simulated
+/// or not.
 #[derive(Debug)]
 pub struct PacketCapture {
     path: PathBuf,

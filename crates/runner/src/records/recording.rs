@@ -45,8 +45,7 @@ pub struct RecordsObserver<'r> {
 
 impl Records {
     /// Runs `scenario` once, with these records and another observer, `beside`, and ends the files. After an
-    /// interruption or an error
-    /// they are [parts](Extent::path), complete up to that moment.
+    /// interruption or an error they are [parts](Extent::path), complete up to that moment.
     ///
     /// # Errors
     /// The simulator cannot run the scenario, or a file cannot be written.

@@ -213,8 +213,7 @@ pub(crate) fn link_name(from: &str, to: &str) -> String {
 }
 
 /// Both directions. The reverse one has the same rate and delay unless `reverse` says otherwise, and its own queue,
-/// loss and
-/// jitter.
+/// loss and jitter.
 fn sides(table: &Reader<'_>) -> Result<(LinkSide, LinkSide), ScenarioError> {
     let (rate, rates) = wire::rate(&table.need("rate", "\"1mbit\"")?)?;
     let delay = delay(table, DELAY)?;

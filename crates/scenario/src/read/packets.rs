@@ -17,8 +17,7 @@ const HEADER: &str = "time_s,bytes";
 const MOST: usize = 10_000_000;
 
 /// Reads the file that `trace` names, in the scenario's folder: a `.csv` is a table of one flow's packets, any other a
-/// capture. With the
-/// mean rate of all its packets.
+/// capture. With the mean rate of all its packets.
 pub(crate) fn recorded(group: &Reader<'_>) -> Result<(Rate, Trace), ScenarioError> {
     let field = group.need("trace", "\"packets.csv\" or \"capture.pcap\"")?;
     if let Some(packet) = group.get("packet") {

@@ -40,8 +40,7 @@ impl Routing {
 }
 
 /// The properties that the packets of a delay line share. Lines are numbered in this order. Of two packets of a flow
-/// that
-/// arrive at the same time, the one on the lower line comes first.
+/// that arrive at the same time, the one on the lower line comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LineKey {
     /// The class of the link that they cross last.

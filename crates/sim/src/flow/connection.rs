@@ -222,8 +222,7 @@ impl Connection {
     }
 
     /// Fires the timers of the sender that are due before `now`, if packets are [delivered early](crate::flow::hosts).
-    /// Their events
-    /// will find nothing that is due. A sender that paces takes no packets early.
+    /// Their events will find nothing that is due. A sender that paces takes no packets early.
     #[inline(always)]
     fn fire_sender_before<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         while let Some(due) = self.peers.sender.deadline().filter(|due| *due < now) {

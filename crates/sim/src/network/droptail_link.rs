@@ -38,8 +38,7 @@ impl DroptailLink {
     }
 
     /// Takes a packet of `bytes` bytes at `now` and returns when its transmission begins and ends; `None` if, without
-    /// the packet in
-    /// transmission, `limit` packets wait already. See [`TransmissionTime::next`] for `carry`.
+    /// the packet in transmission, `limit` packets wait already. See [`TransmissionTime::next`] for `carry`.
     pub(crate) fn take(
         &mut self,
         (now, bytes): (Time, u32),
@@ -63,8 +62,7 @@ impl DroptailLink {
     }
 
     /// Returns true if, without the packet in transmission, `limit` packets wait at `now`. `transmission` and `carry`
-    /// are those of the
-    /// last packet.
+    /// are those of the last packet.
     fn is_full(&mut self, now: Time, limit: usize, transmission: &TransmissionTime, carry: u64) -> bool {
         let Some(ends) = &mut self.ends else {
             let busy = self.busy_until.since(now);

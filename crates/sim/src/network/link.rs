@@ -31,8 +31,7 @@ pub(crate) struct Medium {
     /// packets take the same time, the class is the same.
     pub(crate) class: Option<u32>,
     /// The packets that these links carry, if they are hosts' links. Where the packets, the rate and the delay agree,
-    /// so do the
-    /// times that packets take.
+    /// so do the times that packets take.
     pub(crate) carries: Option<Carries>,
     /// The limit of a [`LinkQueue::Droptail`] in packets, without the one in transmission.
     pub(crate) limit: usize,

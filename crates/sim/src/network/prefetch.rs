@@ -1,12 +1,9 @@
 //! Prefetching, for scenarios that are too large for the processor's caches.
 //!
 //! With many flows no data of an event are in a cache: the host's link, the flow, its counts at a queue and its
-//! scoreboard
-//! each cost a cache miss of about a hundred nanoseconds. But most packets arrive in an order that is known. So the
-//! data of
-//! a packet are prefetched [some packets](crate::schedule::upcoming) before its arrival, and are loaded during other
-//! work.
-//! This changes the speed of a run and nothing else.
+//! scoreboard each cost a cache miss of about a hundred nanoseconds. But most packets arrive in an order that is known.
+//! So the data of a packet are prefetched [some packets](crate::schedule::upcoming) before its arrival, and are loaded
+//! during other work. This changes the speed of a run and nothing else.
 //!
 //! With a million flows a run takes a quarter less time with it (`docs/notebook.md`). It costs instructions, so it acts only from
 //! [so many flows](crate::Shortcuts::prefetch_from).

@@ -73,8 +73,7 @@ impl<'a> SharedEpoch<'a> {
     /// Handles the next step of a part; returns false if it is at the end or too far ahead, needs packets that have not been sent, or is being handled.
     ///
     /// The step reads the times before the mail: a part posts its mail before it publishes its time, so all mail that
-    /// arrives before `to` is in the
-    /// mailboxes.
+    /// arrives before `to` is in the mailboxes.
     fn step(&self, part: usize) -> bool {
         let now = self.time(part);
         let Division { lookaheads, pace, .. } = self.division;

@@ -151,8 +151,7 @@ mod tests {
     }
 
     /// Parts with random lookaheads go on in random order, by the rule of an epoch. Would catch steps with which all
-    /// wait for each other, and parts that
-    /// may be too little ahead.
+    /// wait for each other, and parts that may be too little ahead.
     #[test]
     fn some_part_can_always_go_on() {
         let mut random = Seed::new(4).stream("lookaheads");

@@ -10,8 +10,7 @@ use crate::network::Network;
 use crate::network::boundary::{Boundary, Mail};
 
 /// The packets that each partition has sent to each other one and that have not been received. Each mailbox has its own
-/// cache
-/// lines, since threads that write to one line wait for each other.
+/// cache lines, since threads that write to one line wait for each other.
 #[derive(Debug)]
 pub(crate) struct Mailboxes {
     partitions: usize,

@@ -5,8 +5,7 @@ pub(crate) const NEVER: u128 = u128::MAX << 32;
 
 /// A tournament of keys: each inner node of a binary tree passes on the smaller key of its two children, so a changed key
 /// costs a comparison for each level. The lowest 32 bits of a key are its tag. Each leaf has its own tags, so no two
-/// keys are
-/// equal.
+/// keys are equal.
 #[derive(Debug)]
 pub(crate) struct Tournament {
     /// The keys of each inner node's children. The root is at 1, and the children of node `n` are `2n` and `2n + 1`; the

@@ -3,8 +3,7 @@
 use crate::packet::Packet;
 
 /// The number of packets ahead at which the data of a packet are prefetched, if the address is known by then. The data
-/// of so many packets
-/// must fit the smallest cache.
+/// of so many packets must fit the smallest cache.
 pub(crate) const FAR: usize = 24;
 
 /// The number of packets ahead at which the targets of a flow's pointers are prefetched. By then the flow itself has

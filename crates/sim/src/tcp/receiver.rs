@@ -10,8 +10,7 @@ use super::{Ack, SackBlocks};
 /// The receiving side of one connection.
 ///
 /// The receiver keeps segments that arrive out of order, never withdraws a selective acknowledgement, and refuses
-/// segments beyond
-/// its window.
+/// segments beyond its window.
 #[derive(Clone, Debug)]
 pub struct TcpReceiver {
     /// The next segment expected: all segments before it have arrived.

@@ -39,8 +39,7 @@ impl Window {
     }
 
     /// Sets the threshold, at least `floor` unless congestion control has its own smallest window, after congestion
-    /// with `flight`
-    /// segments outstanding.
+    /// with `flight` segments outstanding.
     ///
     /// RFC 5681, equation 4, allows at most half the flight after a loss. If the window is smaller than the flight, because it has
     /// just been reduced, half the window is used, as in ns-2 and BSD. A mark reduces the window.

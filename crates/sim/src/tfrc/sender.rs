@@ -14,9 +14,8 @@ const FIRST_TIMER: f64 = 2.0;
 /// The sending side.
 ///
 /// The sender sends packets of one size at the allowed rate, or at the application's rate if that is lower. The
-/// application has
-/// data from [`start`](Self::start) to [`stop`](Self::stop). Packets that could not be sent in time are not sent later. A
-/// sender can send 2^32 − 1 packets.
+/// application has data from [`start`](Self::start) to [`stop`](Self::stop). Packets that could not be sent in time are
+/// not sent later. A sender can send 2^32 − 1 packets.
 #[derive(Clone, Debug)]
 pub struct TfrcSender {
     /// The packet size s in bytes.

@@ -1,6 +1,5 @@
 //! The purpose of autorate: on links that vary as LTE does, the queue is at most a third as long as behind a fixed
-//! shaper, at no less
-//! than 90 % of its goodput.
+//! shaper, at no less than 90 % of its goodput.
 //!
 //! `AUTORATE_SEEDS=5 cargo test --release -p fairlane-sim --test autorate traces -- --nocapture` runs more and prints a table.
 
@@ -151,8 +150,7 @@ fn a_step_is_followed() {
 }
 
 /// A way back with its own queue, which UDP fills. An echo takes it for that of the link, so the rate falls to its
-/// minimum, 2 of
-/// 10 Mbit/s; time stamps tell the direction. Would catch time stamps that are taken at the wrong end.
+/// minimum, 2 of 10 Mbit/s; time stamps tell the direction. Would catch time stamps that are taken at the wrong end.
 #[test]
 fn time_stamps_tell_in_which_direction_a_queue_is() {
     let text = r#"

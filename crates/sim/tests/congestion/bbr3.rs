@@ -3,10 +3,8 @@
 use super::bottleneck::{BDP, Queue, rates, simulate, utilisation};
 
 /// BBR paces 1 % below the bandwidth, and ProbeRTT costs 2 % (section 5.3.4.2), so 97 % of the link remain, with a
-/// short
-/// queue, at each size of the buffer: ten, one and a fifth of the bandwidth-delay product. Would catch a long-term
-/// bound
-/// that stays low after losses in the small buffer, and a flow that fills the large one.
+/// short queue, at each size of the buffer: ten, one and a fifth of the bandwidth-delay product. Would catch a
+/// long-term bound that stays low after losses in the small buffer, and a flow that fills the large one.
 #[test]
 fn fills_a_link_alone() {
     for limit in [10 * BDP, BDP, BDP / 5] {

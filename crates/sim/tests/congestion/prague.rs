@@ -178,9 +178,9 @@ fn marks_in_25_ms_depend_on_neither_rate_nor_round_trip() {
 }
 
 /// RFC 9331, section 4.3 (round-trip bias): flows of 5, 10 and 25 ms with CUBIC have equal rates, but for the 28 ms
-/// that those of 25 ms measure with
-/// half a millisecond of queue and the wait of 2.4 ms for the second segment that an acknowledgement covers. Would catch windows that grow by one
-/// segment a round trip of any length: the rates would be as 5 to 1.
+/// that those of 25 ms measure with half a millisecond of queue and the wait of 2.4 ms for the second segment that an
+/// acknowledgement covers. Would catch windows that grow by one segment a round trip of any length: the rates would be
+/// as 5 to 1.
 #[test]
 fn short_round_trips_are_no_advantage() {
     let groups = [("prague", 2, 5.0), ("prague", 2, 10.0), ("prague", 2, 25.0), ("cubic", 2, 10.0)];

@@ -59,8 +59,7 @@ pub struct CodelParameters {
     /// tc-codel(8).
     pub ecn: bool,
     /// Marks each packet that can be marked and waited longer than this, regardless of CoDel's decision; above 0.
-    /// Default:
-    /// `None`, none is marked for that, as tc-codel(8).
+    /// Default: `None`, none is marked for that, as tc-codel(8).
     pub ce_threshold: Option<Duration>,
 }
 

@@ -41,8 +41,8 @@ pub(super) struct Sample {
 }
 
 /// A trial of whether known numbers save time. Where half of them, at random, are not known, a processor predicts the
-/// branch
-/// badly, and counting all tags costs less. Then one place is left, of nobody, and once in a while all are tried again.
+/// branch badly, and counting all tags costs less. Then one place is left, of nobody, and once in a while all are tried
+/// again.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trial {
     /// The arrivals before the trial.

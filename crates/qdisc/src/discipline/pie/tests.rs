@@ -49,8 +49,8 @@ fn steps_are_bounded_and_far_too_long_delays_add_to_them() {
 }
 
 /// The excess of an overload over a probability of 1 is kept, as in Linux since 5.6, where the number has 8 bits before
-/// the
-/// point and is set to 1 when they overflow. Would catch a bound of 1, under which a flood fills the queue again and again.
+/// the point and is set to 1 when they overflow. Would catch a bound of 1, under which a flood fills the queue again
+/// and again.
 #[test]
 fn an_overload_is_remembered() {
     let after = |control: f64| {

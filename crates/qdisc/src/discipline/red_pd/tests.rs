@@ -80,8 +80,7 @@ fn constant_rates_do_not_respond() {
     assert!(unresponsive(&[(1e6, 0.01), (1e6, 0.02), (1e6, 0.04)]));
     assert!(!unresponsive(&[(1e6, 0.01), (1e6, 0.02), (1e6, 0.02)]), "two pairs are not enough");
     // The first was so fast that two of the others are slow compared with it: seven pairs that do not respond against
-    // two that
-    // do.
+    // two that do.
     assert!(!unresponsive(&[(1.75e6, 0.01), (1e6, 0.02), (1e6, 0.03), (1e6, 0.04), (1e6, 0.04)]));
     // A little faster than 1 / sqrt(p).
     let tcp = [0.01, 0.02, 0.03, 0.05, 0.08].map(|loss| (1e5 * libm::pow(loss, -0.6), loss));

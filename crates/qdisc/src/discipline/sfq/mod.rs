@@ -61,8 +61,8 @@ pub enum Admission {
     #[default]
     Steal,
     /// The packet is dropped (ns-2's `SFQ`). A packet is also dropped if its queue holds at least half as many packets
-    /// as there is
-    /// room for, or, once there is room for fewer than `flows`, more than `limit / flows`. The limit must be in packets.
+    /// as there is room for, or, once there is room for fewer than `flows`, more than `limit / flows`. The limit must
+    /// be in packets.
     Ns2,
 }
 

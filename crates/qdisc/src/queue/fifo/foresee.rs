@@ -6,8 +6,7 @@ use crate::prefetch::{is_available, prefetch};
 use crate::seed::{AHEAD, Stream};
 
 /// The bytes of all slots from which on the memory of draws is prefetched. Smaller queues are in a cache that answers
-/// sooner than the
-/// place of a later draw is calculated.
+/// sooner than the place of a later draw is calculated.
 const LARGE: usize = 4 << 20;
 
 /// How far the place of a draw moves until then, with the head of the queue: by two slots in three draws, since some draws are repeated and
@@ -22,8 +21,7 @@ impl<P: Packet> Fifo<P> {
     }
 
     /// Prefetches the memory of the draw that is the [`AHEAD`]th from now on. The numbers of a stream are known ahead;
-    /// the queue of then is not,
-    /// so it takes what is on both sides of the place.
+    /// the queue of then is not, so it takes what is on both sides of the place.
     #[inline(always)]
     pub(crate) fn foresee(&self, stream: &Stream) {
         let place =

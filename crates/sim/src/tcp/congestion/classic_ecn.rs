@@ -15,8 +15,7 @@
 //!
 //! Deviations: the shortest round trip is that of the whole connection, and a sender that its application limits is not treated differently.
 //! A path whose delay varies as much as a classic queue is taken for one: as the report says, this happens at low
-//! rates, where
-//! a packet takes a millisecond.
+//! rates, where a packet takes a millisecond.
 
 use std::collections::VecDeque;
 

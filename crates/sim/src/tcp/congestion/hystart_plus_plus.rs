@@ -5,8 +5,7 @@
 //! otherwise congestion avoidance follows after five rounds of CSS.
 //!
 //! HyStart++ is used in the initial slow start only (section 4.3). Deviation: as in the RFC the window grows by the
-//! number of
-//! segments acknowledged, up to eight, or any number with pacing, but here even without byte counting.
+//! number of segments acknowledged, up to eight, or any number with pacing, but here even without byte counting.
 
 use fairlane_qdisc::Duration;
 

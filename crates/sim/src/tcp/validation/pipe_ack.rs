@@ -13,10 +13,8 @@
 //! acknowledgement. None is taken in loss recovery (section 4.2).
 //!
 //! Deviations: after each further five minutes the window is halved again. The burst after a pause is not limited
-//! (section 4.4
-//! allows pacing for that, which is a separate option). LEDBAT has its own limit to a window that is not used (RFC
-//! 6817, section 2.4.2), so
-//! its growth does not depend on the phase.
+//! (section 4.4 allows pacing for that, which is a separate option). LEDBAT has its own limit to a window that is not
+//! used (RFC 6817, section 2.4.2), so its growth does not depend on the phase.
 
 use std::collections::VecDeque;
 
