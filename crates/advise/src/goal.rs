@@ -123,7 +123,8 @@ impl Goal {
         &self.bounds
     }
 
-    /// Returns the objective, if there is one. Without one, the bound that is met most narrowly is to be met as widely as possible.
+    /// Returns the objective, if there is one. Without one, the bound with the least margin is to have as much as
+    /// possible.
     #[must_use]
     pub const fn objective(&self) -> Option<&Objective> {
         self.objective.as_ref()

@@ -1,4 +1,4 @@
-//! Pareto fronts: what is exceeded by nothing else in both of two measures.
+//! Pareto fronts: the candidates that no other exceeds in both of two measures.
 
 use crate::advice::{Front, Ranked};
 use crate::metric::{Metric, shown};

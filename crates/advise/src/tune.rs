@@ -180,7 +180,7 @@ impl TunePlan {
         if candidates.iter().any(|candidate| candidate.parameters == parameters) {
             return;
         }
-        // What is refused here contradicts something that only the scenario knows, such as the rate of another link.
+        // A candidate that is refused here contradicts the scenario, for example the rate of another link.
         let changed = compare::with_parameters(&self.scenario, &parameters);
         if let Ok(scenario) = changed
             && check(&scenario, "").is_ok()

@@ -95,7 +95,7 @@ fn the_result_is_never_worse_on_held_out_seeds() {
         let better = if goal.contains("maximise") { chosen - default } else { default - chosen };
         assert!(better >= 0.0, "{kind}: {chosen} with {:?}, {default} by default", tuning.parameters);
         assert_eq!(tuning.parameters.is_empty(), tuning.verdict != Verdict::Better, "{kind}");
-        // What is reported is what the file gives.
+        // The reported values are those of the file.
         let judged = if tuning.parameters.is_empty() { &tuning.defaults } else { &tuning.best };
         let last = judged.held_out.last().unwrap();
         assert!((last.mean.unwrap() - chosen).abs() < 1e-9 * chosen.abs().max(1.0), "{kind}: {last:?}, {chosen}");

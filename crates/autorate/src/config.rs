@@ -121,7 +121,7 @@ impl ConfigError {
         self.key
     }
 
-    /// Returns what is wrong with the value and what would be right.
+    /// Returns the mistake in the value, and the remedy.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message

@@ -301,7 +301,7 @@ fn unknown_answers_change_nothing() {
     assert_eq!(autorate.rate(), rate(BASE));
 }
 
-/// Would catch parameters with which the law divides by zero or contradicts itself, and errors that do not say what is right.
+/// Would catch parameters with which the law divides by zero or contradicts itself, and errors without a remedy.
 #[test]
 fn parameters_are_checked() {
     let good = config(Law::Follow);

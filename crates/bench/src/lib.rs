@@ -5,7 +5,7 @@ pub mod station;
 
 pub use station::{Load, Station};
 
-/// Marks the start and the end of what is counted: `bench/callgrind.py` tells callgrind to begin a new count at each call.
+/// Marks the start and the end of a count: `bench/callgrind.py` tells callgrind to begin a new count at each call.
 #[inline(never)]
 pub fn begin_count() {
     std::hint::black_box(());

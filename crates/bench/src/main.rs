@@ -9,7 +9,7 @@
 //!                                                 and `prefetch`; its number of events is printed
 //! ```
 //!
-//! The kind `driver` is no discipline: it is what the other numbers contain of the program itself.
+//! The kind `driver` is no discipline: its numbers are the program's own part in the others.
 
 use std::process::ExitCode;
 use std::time::Instant;

@@ -230,7 +230,7 @@ fn kinds() -> Result<Vec<String>, Error> {
     Ok(kinds)
 }
 
-/// Removes what is pinned for disciplines that no device has. The lock must be held.
+/// Removes the pins of disciplines that no device has. The lock must be held.
 fn sweep() -> Result<(), Error> {
     for kind in kinds()? {
         if is_in_use(&kind) {
@@ -286,8 +286,8 @@ fn reserve(name: &str) -> Result<String, Error> {
     Err(pins(FOLDER)(io::ErrorKind::StorageFull.into()))
 }
 
-/// Loads a program and registers it as a kind of queue discipline. It stays because it is pinned: what is not pinned
-/// when this process ends is removed by the kernel, and what is pinned and not in use by [`sweep`].
+/// Loads a program and registers it as a kind of queue discipline. It stays because it is pinned. When this process
+/// ends, the kernel removes objects without a pin; [`sweep`] removes pinned ones that are not in use.
 fn register(kind: &str, ifindex: u32, program: &Program) -> Result<(), Error> {
     let mut object = load(kind, program).map_err(Error::Load)?;
     let folder = Path::new(FOLDER).join(kind);

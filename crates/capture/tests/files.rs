@@ -1,4 +1,4 @@
-//! Files as they come, whole and broken: what is right is read, and an error names the packet.
+//! Files as they come, whole and broken: valid packets are read, and an error names the packet.
 
 mod common;
 
@@ -116,7 +116,7 @@ fn a_slow_reader_gives_the_same() {
     }
 }
 
-/// Each packet counts as coming no earlier than the one before it in the file, and what was behind is counted.
+/// Each packet counts as coming no earlier than the one before it in the file, and those that were behind are counted.
 #[test]
 fn times_never_run_backwards() {
     let mut file = pcap(101);

@@ -1,4 +1,4 @@
-//! The guidelines of RFC 7928 for characterizing an AQM: the checklist as data, and what runs and measures it.
+//! The guidelines of RFC 7928 for characterizing an AQM: the checklist as data, and the code that runs and measures it.
 //!
 //! A [`Plan`] has the scenarios of the chosen sections for each [`Subject`], and for DropTail. It makes a [`Report`].
 //! The RFC knows no pass and no fail, so a section is [characterised, discussed or not applicable](Verdict).

@@ -10,7 +10,7 @@ pub(crate) struct Variables {
 }
 
 impl Variables {
-    /// Returns `template` with each `{a*b/c}` replaced by its value; what is no product of known names and numbers stays as it is.
+    /// Returns `template` with each `{a*b/c}` replaced by its value; other text in braces stays as it is.
     pub(crate) fn fill(&self, template: &str) -> String {
         let mut text = String::with_capacity(template.len());
         let mut rest = template;

@@ -70,7 +70,7 @@ fn phases_have_their_own_means() {
     let report = report("capacity-slow", Kind::Red);
     let [high, low] = &*droptail(&report).phases else { panic!("two phases") };
     assert!(high.throughput_bps.mean > 15e6 && high.throughput_bps.mean <= 100e6, "{high:?}");
-    // What is on the link and in the queue at the change arrives later.
+    // Packets on the link and in the queue at the change arrive later.
     assert!((low.throughput_bps.mean / 10e6 - 1.0).abs() < 0.1, "{low:?}");
     assert!(low.queueing_s.mean > high.queueing_s.mean);
 }

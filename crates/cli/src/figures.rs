@@ -58,7 +58,7 @@ impl FigureFiles {
     }
 }
 
-/// The shares against what was varied, or without a key of numbers as bars.
+/// The shares against the varied key, or as bars if its values are no numbers.
 #[cfg(feature = "html")]
 pub(crate) fn default_figure(outcomes: &[Outcome]) -> Figure {
     sweep_figure(outcomes, Measure::Share, None).unwrap_or_else(|| compare_figure(outcomes))

@@ -58,7 +58,7 @@ impl Outputs {
         self
     }
 
-    /// Checks that every output can be written, that none is one of the `inputs`, and that no two are the same file.
+    /// Checks the outputs: each can be written, none is one of the `inputs`, and no two are the same file.
     pub(crate) fn check(&self, inputs: &[PathBuf]) -> Result<(), Failure> {
         check_distinct(self.0.iter().map(|output| (output.option, output.files())), inputs)?;
         self.0.iter().try_for_each(Output::check)
@@ -91,7 +91,7 @@ impl Output {
     }
 }
 
-/// Checks that a table can be written to `path`, and that its ending names a format that this build has.
+/// Checks that a table can be written to `path`, and that the build has the format of its ending.
 fn table(path: &Path) -> Result<(), Failure> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("");
     if !cfg!(feature = "parquet") && ending == "parquet" {

@@ -68,8 +68,9 @@ pub(crate) fn complete(interrupted: bool, finished: &str, outputs: &Outputs) -> 
     Err(Failure::new(format!("{}{parts}", self::interrupted(finished)), "run it again for all of it"))
 }
 
-/// Returns the first error of what was written and printed. All of it is tried, so that a full disk does not cost the numbers: the
-/// tables first, then standard output, then pages and figures. Of several errors that of a file counts more.
+/// Returns the first error of writing and printing. All outputs are tried, so that a full disk does not cost the
+/// numbers: the tables first, then standard output, then pages and figures. Of several errors that of a file counts
+/// more.
 pub(crate) fn delivered(
     tables: Option<Result<(), Failure>>,
     printed: Result<(), Failure>,

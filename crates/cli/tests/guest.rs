@@ -150,7 +150,7 @@ to = "left"
 "#;
 
 /// Linux over IPv4 and IPv6 compared with the simulator. UDP draws from the same sequences: it offers the same number
-/// of packets. What the wire loses is lost in its direction only, and 2 % of it; marks are in the group that asks for
+/// of packets. Losses of the wire are in its direction only, and 2 %; marks are in the group that asks for
 /// ECN; transfers complete as often as in the simulator but for chance, since they wait for lost packets, which are
 /// other ones.
 #[test]

@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(bytes.len() % 4, 0);
     }
 
-    /// cpio(1) finds in it what was put in.
+    /// cpio(1) finds the same files in the archive.
     #[test]
     fn others_read_it() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(Kernel::below(folder.path()).expect("one").version(), "6.16.3-cloud-amd64");
         image("usr/lib/modules/6.16.12-cloud-amd64/vmlinuz");
         image("usr/lib/modules/6.16.12-cloud-amd64/kernel/net/a.ko");
-        // What is there is not fetched.
+        // An existing kernel is not fetched.
         let kernel = Kernel::below_or_fetched(folder.path()).expect("the newest");
         assert_eq!(kernel.version(), "6.16.12-cloud-amd64");
         assert_eq!(kernel.modules.with_what_they_need(&["a"]).expect("it is there").len(), 1);

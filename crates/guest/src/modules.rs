@@ -92,7 +92,7 @@ fn needed(module: &[u8]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// A module needs those that it names, and these come first, once; what is not there is part of the kernel.
+    /// A module needs those that it names, and these come first, once; a missing one is part of the kernel.
     #[test]
     fn each_follows_what_it_needs() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -23,7 +23,7 @@ pub(crate) fn result(to: &mut impl Write, data: &[u8]) -> io::Result<()> {
     to.flush()
 }
 
-/// Reads what was said.
+/// Reads the output.
 pub(crate) fn hear(mut said: &[u8]) -> Heard<'_> {
     let mut progress = None;
     while let Some(end) = said.iter().position(|byte| *byte == b'\n') {

@@ -8,7 +8,7 @@
 //!
 //! The namespaces have no names: they belong to threads of this process, and the kernel removes them when the process
 //! ends, however it ends. Delays are emulated in the router, which holds each packet before and behind the queue.
-//! `docs/lab.md` describes what is measured, and how the lab verifies that its queue is the bottleneck.
+//! `docs/lab.md` describes the measurements, and how the lab verifies that its queue is the bottleneck.
 //!
 //! The crate is empty on systems other than Linux.
 #![cfg(target_os = "linux")]

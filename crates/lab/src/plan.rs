@@ -105,7 +105,7 @@ impl LabPlan {
     }
 
     /// Returns the loss recovery of the kernel: without SACK that of NewReno. With SACK it is always RACK-TLP; a scenario
-    /// that asks for RFC 6675 gets what is nearest.
+    /// that asks for RFC 6675 gets the nearest equivalent.
     pub(crate) const fn recovery(&self) -> LossRecovery {
         match (self.sack, self.rack) {
             (true, true) => LossRecovery::Rack,

@@ -469,7 +469,8 @@ fn count_ratio(part: u64, whole: u64) -> f64 {
     ratio(part as f64, whole as f64)
 }
 
-/// Drops among what came. What was dropped may have come before the measurement began, so that there can be more of it.
+/// Drops as a part of the arrivals. Dropped packets may have arrived before the measurement began, so there can be more
+/// of them.
 fn drop_ratio(dropped: u64, came: u64) -> f64 {
     count_ratio(dropped, came).min(1.0)
 }

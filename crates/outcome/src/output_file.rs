@@ -15,7 +15,7 @@ static UNFINISHED: Mutex<BTreeMap<PathBuf, Option<PathBuf>>> = Mutex::new(BTreeM
 /// The most symbolic links that are followed, as in Linux (path_resolution(7)).
 const MOST_LINKS: u32 = 40;
 
-/// How much of what was asked for a file holds.
+/// The extent of a file's content: all of it, or a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// All of it.
@@ -100,7 +100,7 @@ impl OutputFile {
         Ok(Self { path: path.to_owned(), destination: Some(destination), keeps_part: false })
     }
 
-    /// Keeps what has been written as a [part](Extent::path) if the file is dropped: for files that take hours.
+    /// Keeps the written part under its [name](Extent::path) if the file is dropped: for files that take hours.
     #[must_use]
     pub fn keeping_part(mut self) -> Self {
         self.keeps_part = true;
@@ -111,7 +111,7 @@ impl OutputFile {
     }
 
     /// Removes the unfinished files of this process, or moves them to the places of their parts: for a program that is about to end at
-    /// once, without their destructors. What is still in a buffer is lost.
+    /// once, without their destructors. The content of buffers is lost.
     pub fn abandon_all() {
         for (temporary, part) in std::mem::take(&mut *unfinished()) {
             // Nobody is left to be notified of an error.

@@ -1,7 +1,7 @@
 //! Outcomes as tables: CSV and, with the feature `parquet`, Arrow record batches and Parquet.
 //!
 //! `docs/outcome.md` describes every table and column. Numbers with an interval have two columns, `x` and `x_ci95`; the
-//! second is empty for a single run. The columns do not depend on what was measured.
+//! second is empty for a single run. The columns do not depend on the measured values.
 
 #[cfg(feature = "parquet")]
 mod batches;

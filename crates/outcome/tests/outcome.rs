@@ -117,7 +117,7 @@ fn interrupted_runs_do_not_mix_windows() {
     assert_eq!(outcome.group("cbr").unwrap().throughput_bps, Estimate::single(324_000.0));
     assert_eq!(outcome.cost.events, 8000);
 
-    // Alone, it is what there is: 2 · 405 packets in a quarter of the time.
+    // Alone, it has everything: 2 · 405 packets in a quarter of the time.
     let alone = Outcome::from_runs([short]).unwrap();
     assert_eq!((alone.runs, alone.partial, alone.to_s), (1, true, 12.5));
     assert_eq!(alone.group("cbr").unwrap().throughput_bps, Estimate::single(8.0 * 324_000.0));
@@ -254,7 +254,8 @@ fn differences_are_taken_run_by_run() {
     assert_eq!(Outcome::from_json(&both.to_json()).unwrap().each_run, both.each_run);
 }
 
-/// Would catch a summary whose queue depends on what was measured: here the busiest one changes, and the queues shown do not.
+/// Would catch a summary whose queue depends on the measured values: here the busiest one changes, and the queues shown
+/// do not.
 #[test]
 fn the_queues_of_a_summary_do_not_depend_on_the_numbers() {
     let named = |rates: [f64; 2], names: [&str; 2]| {

@@ -1,4 +1,4 @@
-//! Outcomes and traces as files: what was written must read back.
+//! Outcomes and traces as files, which must read back as they were written.
 
 mod common;
 
@@ -153,7 +153,7 @@ fn empty_tables_have_their_columns() {
     assert_same(&place.path().join("flows.parquet"), &place.path().join("flows.csv"));
 }
 
-/// An error names the file and says what to do; what was there before stays.
+/// An error names the file and the remedy; an existing file stays.
 #[test]
 fn errors_name_the_file_and_spare_the_old_one() {
     let place = tempfile::tempdir().unwrap();

@@ -240,7 +240,7 @@ pub struct Claim {
     pub vectors: Vec<String>,
     /// The status at the last full run.
     pub status: Status,
-    /// Differences explained: what was left open, what was varied and what that changed.
+    /// Differences explained: the open choices, the variations and their effects.
     #[serde(default)]
     pub remark: String,
     /// The checks of our numbers.
@@ -262,7 +262,7 @@ pub enum Status {
     Out,
 }
 
-/// A number and what is asked of it.
+/// A number, and the demand on it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {

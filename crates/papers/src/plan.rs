@@ -105,8 +105,8 @@ impl<'a> Plan<'a> {
         self.units.iter().map(|unit| unit.experiment)
     }
 
-    /// Runs everything that `store` does not have yet, and keeps it there. After [`Control::stop`] what is under way is left
-    /// out, and the results say that they are partial.
+    /// Runs everything that `store` does not have yet, and keeps it there. After [`Control::stop`] unfinished work is
+    /// left out, and the results say that they are partial.
     ///
     /// # Errors
     /// A measure cannot be taken, or a row cannot be kept; everything else has been run and kept by then.

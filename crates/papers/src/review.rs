@@ -1,4 +1,5 @@
-//! The page for a reviewer of the papers: what was confirmed, what was not and why, and what the papers leave open.
+//! The page for a reviewer of the papers: the claims that were confirmed, those that were not, with reasons, and the
+//! choices that the papers leave open.
 
 use std::fmt::Write as _;
 

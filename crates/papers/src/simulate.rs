@@ -157,7 +157,7 @@ mod tests {
         start = "0s"
     "#;
 
-    /// Series have the seconds after the warm-up, losses all of them; half of what is sent does not fit.
+    /// Series have the seconds after the warm-up, losses all of them; half of the packets do not fit.
     #[test]
     fn what_a_measure_sees() {
         let scenario = Document::parse("x", TEXT).and_then(|document| document.scenario()).expect("it is one");

@@ -31,7 +31,7 @@ fn what_is_met_in_full_is_not_missed_in_short() {
     assert!(missed.is_empty(), "missed in short:\n{}", missed.join("\n"));
 }
 
-/// Returns true if the number is missed, or was measured once and lies outside of what is asked.
+/// Returns true if the number is missed, or was measured once and lies outside of the demand.
 fn misses(finding: &Finding<'_>) -> bool {
     let outside = |value: f64| value < finding.demand.0 || value > finding.demand.1;
     let once_outside = finding.ours.is_some_and(|ours| ours.ci95().is_none() && outside(ours.mean));

@@ -318,9 +318,9 @@ proptest! {
         compare(&built(blue_config(&s))?, |seed| Box::new(blue::SlowBlue::new(s, seed)), script, number)?;
     }
 
-    /// Would catch a bin that is not the flow's, a count that is not what is queued, an update too many or too few, a
-    /// wrong order of the tests, a hash that moves at another time, and packets that leave bins which they did not
-    /// enter.
+    /// Would catch a bin that is not the flow's, a count that differs from the queued packets, an update too many or
+    /// too few, a wrong order of the tests, a hash that moves at another time, and packets that leave bins which they
+    /// did not enter.
     #[test]
     fn bins_decide_as_the_reference(s in sfb_settings(), script in prop::collection::vec(step(), 0..400), number in any::<u64>()) {
         compare(&built(sfb_config(&s))?, |seed| Box::new(sfb::SlowSfb::new(s, seed)), script, number)?;

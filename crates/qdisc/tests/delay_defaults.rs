@@ -50,7 +50,7 @@ fn gains_follow_from_the_longest_round_trip_time() -> Result<(), ParameterError>
     Ok(())
 }
 
-/// Would catch a warning that is missing or does not say what is wrong.
+/// Would catch a warning that is missing or does not name the problem.
 #[test]
 fn what_looks_wrong_is_said() -> Result<(), ParameterError> {
     let slow = Rate::from_bits_per_second(1_000_000);

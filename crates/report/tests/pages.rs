@@ -138,7 +138,8 @@ fn data_has_every_line() {
     assert_eq!(figure.data().to_csv(), expected);
 }
 
-/// WCAG 2.2: text has a contrast of 4.5 with its background (1.4.3), what is drawn 3 (1.4.11), on light and dark pages.
+/// WCAG 2.2: text has a contrast of 4.5 with its background (1.4.3), graphics one of 3 (1.4.11), on light and dark
+/// pages.
 #[test]
 fn colours_can_be_told_from_the_page() {
     let style = include_str!("../src/html/style.css");

@@ -16,7 +16,7 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 /// Bytes of a row of a series that is kept in memory: its 8 or more numbers and a name.
 const SERIES_ROW: u64 = 80;
 
-/// The minimum of memory that the work needs, so that work that fits is never refused.
+/// The least memory for the work, so that fitting work is never refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The flows of the largest scenario.

@@ -80,8 +80,8 @@ fn the_timeline_has_the_rates_of_shaper_and_link() {
 }
 
 /// Would catch drops of another queue or counted twice, a mean over all flows rather than those that have a window, thresholds of another
-/// discipline, and a probability or a mark where there is none. 2 Mb/s into 1 Mb/s: half of what comes is dropped; RED's probability
-/// follows its average, 0.1 · (average − 20) / 20 between the thresholds.
+/// discipline, and a probability or a mark where there is none. 2 Mb/s into 1 Mb/s: half of the arrivals are dropped;
+/// RED's probability follows its average, 0.1 · (average − 20) / 20 between the thresholds.
 #[test]
 fn the_timeline_has_what_the_queue_does() {
     let text = r#"

@@ -325,8 +325,8 @@ mod tests {
         assert!(near && rates.len() == expected.len(), "{rates:?} instead of {expected:?}");
     }
 
-    /// 64 kbit/s are less than a fifth of 1 Mbit/s, so the call gets all of it and four downloads share what is left. "Flows over all
-    /// flows" would give it 200 kbit/s.
+    /// 64 kbit/s are less than a fifth of 1 Mbit/s, so the call gets all of it and four downloads share the rest.
+    /// "Flows over all flows" would give it 200 kbit/s.
     #[test]
     fn a_flow_gets_no_more_than_it_demands() {
         let call = "[[flows]]\nname = \"voip\"\nkind = \"udp\"\nrate = \"64kbit\"\n";

@@ -21,8 +21,8 @@ pub struct Wire {
     pub aggregation: Option<Aggregation>,
 }
 
-/// Frames of several packets, as of a wireless link (IEEE 802.11n's A-MPDU). A frame waits for access to the medium, then takes what is
-/// queued, up to its limits, and all of it arrives when its last bit has.
+/// Frames of several packets, as of a wireless link (IEEE 802.11n's A-MPDU). A frame waits for access to the medium,
+/// then takes the queued packets, up to its limits. All of them arrive with its last bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aggregation {
     /// The most packets of a frame, at least 1.
@@ -73,8 +73,8 @@ pub struct RateSteps {
     opportunities: Vec<Opportunity>,
 }
 
-/// A moment at which a link delivers, as in mahimahi's mm-link(1): what has arrived before it, up to this many packets of
-/// [`BYTES`](Self::BYTES); what is left over is lost.
+/// A moment at which a link delivers, as in mahimahi's mm-link(1): data that arrived before it, up to this many packets
+/// of [`BYTES`](Self::BYTES). The rest of the opportunity is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opportunity {
     /// The time since the start of the trace, above zero.

@@ -73,7 +73,8 @@ path = ["b", "c"]
 /// The place that the error must point to, in the text of a case.
 const HERE: char = '‸';
 
-/// A slip: what is replaced in a valid file, by what, with the place marked, and parts of what must be said.
+/// A slip: the text that is replaced in a valid file, its replacement with the place marked, and parts of the expected
+/// message.
 type Case = (&'static str, &'static str, &'static [&'static str]);
 
 const DUMBBELL_CASES: &[Case] = &[

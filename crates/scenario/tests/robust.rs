@@ -138,7 +138,7 @@ fn files_that_cannot_be_read_say_why() {
     let large = folder.join("large.toml");
     fs::write(&large, "#".repeat((1 << 20) + 1)).expect("it can be written");
     assert!(refused(&large).contains("larger than 1 MiB"), "{}", refused(&large));
-    // The limit may cut a character; the size is what is wrong all the same.
+    // The limit may cut a character; the size is the mistake all the same.
     fs::write(&large, format!("#{}", "é".repeat(1 << 20))).expect("it can be written");
     assert!(refused(&large).contains("larger than 1 MiB"), "{}", refused(&large));
 

@@ -251,11 +251,12 @@ fn video(run: &Run) -> VideoRun {
     *run.flows[0].video.as_deref().unwrap_or_else(|| panic!("a video"))
 }
 
-/// Over a link of constant rate, by what comes in and what is played. Above the ladder, the buffer is full, and each segment has the highest bit
-/// rate: one each 4 s, without switches and stalls. Between two bit rates the buffer is neither full nor empty, so that as much comes in as is
-/// played: the mean bit rate is the rate of the link, made of both, of which each switch is one. Below the ladder a segment of 4 Mbit takes
-/// 4/0.9 s and is played in 4 s: a stall after each, in all 10 % of the time. Its first segment takes as long. The round trip between two
-/// segments, 24 ms, is what is missing to the rates.
+/// Over a link of constant rate, by the received and the played video. Above the ladder, the buffer is full, and each
+/// segment has the highest bit rate: one each 4 s, without switches and stalls. Between two bit rates the buffer is
+/// neither full nor empty, so that as much comes in as is played: the mean bit rate is the rate of the link, made of
+/// both, of which each switch is one. Below the ladder a segment of 4 Mbit takes 4/0.9 s and is played in 4 s: a stall
+/// after each, in all 10 % of the time. Its first segment takes as long. The round trip between two segments, 24 ms,
+/// accounts for the difference from the rates.
 #[test]
 fn video_has_the_bit_rate_that_the_link_carries() {
     let fast = video(&through("\"20mbit\"", "500s", &format!("{VIDEO}100")));
@@ -278,7 +279,8 @@ fn video_has_the_bit_rate_that_the_link_carries() {
 }
 
 /// A link of 80 Mbit/s brings a segment of 32 Mbit in 0.4 s, so the buffer moves between 19.6 s and 23.6 s. When the link stops for t seconds the
-/// playback stands still for t minus what is in the buffer, and until the segment is there. Ten seconds more of outage are ten more of stall.
+/// playback stands still for t minus the time in the buffer, and until the segment is there. Ten seconds more of outage
+/// are ten more of stall.
 #[test]
 fn an_outage_stalls_by_its_time_less_the_buffer() {
     let stalled = |outage: u32| {

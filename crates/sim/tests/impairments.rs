@@ -103,10 +103,11 @@ fn bursts_are_those_of_the_chain() {
 }
 
 /// By hand from mm-link's source. The trace has opportunities of 1504 bytes at 2 ms, two at 4 ms and one at 7 ms, and begins again there: 9,
-/// 11 (two), 14 ms. Of what comes first at 0 ms, the first packet and 504 bytes of the second leave at 2 ms, the rest of the second at 4
-/// ms with the third, which came at 2 ms, too late for the opportunity of that time; the rest of those at 4 ms is lost, since the fourth
-/// comes at that time. 3000 bytes at 7.5 ms take the opportunity at 9 ms and all but 1512 bytes of the two at 11 ms. These are for 1504 of
-/// the sixth and 8 of the seventh packet, whose other 12 bytes leave at 14 ms. The link's delay is 1 ms.
+/// 11 (two), 14 ms. Of the first arrivals, at 0 ms, the first packet and 504 bytes of the second leave at 2 ms, the
+/// rest of the second at 4 ms with the third, which came at 2 ms, too late for the opportunity of that time; the rest
+/// of those at 4 ms is lost, since the fourth comes at that time. 3000 bytes at 7.5 ms take the opportunity at 9 ms and
+/// all but 1512 bytes of the two at 11 ms. These are for 1504 of the sixth and 8 of the seventh packet, whose other 12
+/// bytes leave at 14 ms. The link's delay is 1 ms.
 #[test]
 fn a_trace_delivers_at_its_moments() -> Result<(), Box<dyn std::error::Error>> {
     let place = tempfile::tempdir()?;

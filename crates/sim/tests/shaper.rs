@@ -1,4 +1,4 @@
-//! Shapers in front of links: what waits where, what is counted, and what controllers see.
+//! Shapers in front of links: where packets wait, the counts, and the view of controllers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

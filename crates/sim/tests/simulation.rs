@@ -55,7 +55,7 @@ fn any_slices_give_the_same_run() -> Outcome {
     Ok(())
 }
 
-/// Would catch a step that ends early and loses what is left of it: a stopped control ends each call after some thousand events.
+/// Would catch a step that ends early and loses its rest: a stopped control ends each call after some thousand events.
 #[test]
 fn a_step_that_was_stopped_continues() -> Outcome {
     let scenario = shipped("choke-fig3.toml", "100s", "5s")?;

@@ -10,7 +10,7 @@
 //! the flows in memory. So sums over states are elementary symmetric polynomials: let `e_j` be that of degree j of all rates and
 //! `e_j(-i)` that of all rates but `lambda_i`. Then
 //!
-//! * the share of flow i in what is admitted is `lambda_i e_k(-i) / ((k + 1) e_(k+1))`;
+//! * the share of flow i in the admitted packets is `lambda_i e_k(-i) / ((k + 1) e_(k+1))`;
 //! * a state lasts `1 / (Lambda - sum)` on average, so in time its probability is the product of the rates alone, and flow i is
 //!   admitted at the rate `lambda_i e_k(-i) / e_k`;
 //! * all flows together are admitted at the rate `(k + 1) e_(k+1) / e_k`, and **the queue is stable when that is below `mu`**.

@@ -111,7 +111,7 @@ impl Candidates {
     fn buffer_of_leak(&self, leak: f64) -> f64 {
         let leaks = -libm::expm1(-leak);
         let excess = |h: f64| self.candidates * h - leaks * self.unmatched(h);
-        // Without what is drawn twice h is at most (1 - z) / k.
+        // Without repeated draws h is at most (1 - z) / k.
         increasing(excess, 0.0, 0.0, leaks / self.candidates)
     }
 

@@ -2,8 +2,8 @@
 //!
 //! The leaky buffer of Wang, Tang and Low 2003 and Tang, Wang and Low 2004 (`docs/theory.md` derives it in full). The unresponsive
 //! flow arrives at `a` times the link's rate. TCP keeps the queue full, and each of its many flows has so little of it that it
-//! never meets itself. A part `h` of the queue belongs to the unresponsive flow, and RED drops a part `r` of what was compared and
-//! did not match. Then the unresponsive flow
+//! never meets itself. A part `h` of the queue belongs to the unresponsive flow, and RED drops a part `r` of the
+//! packets that were compared and did not match. Then the unresponsive flow
 //!
 //! * is admitted at `a (1 - h) (1 - r)`;
 //! * leaks while it waits: each arrival of it hits each of its packets with the same probability, so that of its packets that

@@ -280,7 +280,8 @@ mod tests {
         assert!((times(40.0, 6.0, 200) - 1.0).abs() < 1e-12);
     }
 
-    /// One TCP without a loss and one flow of half of the link or less: both get what is fair. Far above, both have half.
+    /// One TCP without a loss and one flow of half of the link or less: both get the fair share. Far above, both have
+    /// half.
     #[test]
     fn without_loss_shares_are_equal_at_both_ends() {
         for (load, share) in [(0.2, 0.2), (0.5, 0.5), (1e6, 0.5)] {

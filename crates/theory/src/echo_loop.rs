@@ -7,17 +7,18 @@
 //! W(s) / p(s) = - e^(-sR) / (R p (s + W p / R))
 //! ```
 //!
-//! with the round trip `R`, the queue's delay among it. The delay of the queue grows by what is admitted beyond the link's rate; of TCP that is
-//! `W (1 - p) / R`, so that with TCP's part of the link `c`
+//! with the round trip `R`, the queue's delay among it. The delay of the queue grows by the admitted rate beyond the
+//! link's rate; of TCP that is `W (1 - p) / R`, so that with TCP's part of the link `c`
 //!
 //! ```text
 //! (s + c / R) q(s) = c (W(s) / W - p(s) / (1 - p)) + x(s)
 //! ```
 //!
-//! where `x` is what is admitted of unresponsive flows. A relative rise of the fair share `T` lowers TCP's loss by the gain
-//! `g = 2 (1 + w) dd/dw`, about `4 p^(1/2)` for small `p`: with the window as `(2/p)^(1/2)` this makes the gain of the loop the same at any window, as
-//! PI2's square does. With a number of tags `g` is its mean over the noise of the count, of `w` as the discipline multiplies it. An unresponsive flow's admitted rate rises by its own
-//! gain at once, and then settles, as the number of its tags follows within half of the sample's memory.
+//! where `x` is the admitted rate of unresponsive flows. A relative rise of the fair share `T` lowers TCP's loss by the
+//! gain `g = 2 (1 + w) dd/dw`, about `4 p^(1/2)` for small `p`: with the window as `(2/p)^(1/2)` this makes the gain of
+//! the loop the same at any window, as PI2's square does. With a number of tags `g` is its mean over the noise of the
+//! count, of `w` as the discipline multiplies it. An unresponsive flow's admitted rate rises by its own gain at once,
+//! and then settles, as the number of its tags follows within half of the sample's memory.
 //!
 //! The controller is `ln T(s) = -(0.3 / s + 0.3) / target q(s)`, at intervals of 16 ms that hold its value. The model
 //! leaves out the controller's behaviour far from the target, in a flood that lasts, or at an empty queue; timeouts;

@@ -3,8 +3,8 @@
 //! Pan, Prabhakar and Psounis 2000, section IV.A, equations 1 to 3, Table II. Flows are independent Poisson processes of rates
 //! `lambda_i`, services are exponential of rate `mu`, the packet in service stays at the head and may be dropped, there are no
 //! thresholds and there is no limit. As Poisson arrivals see time averages, an arrival of flow i finds its own flow at the head
-//! with the same probability `pi_i` as the end of a service does. What comes is dropped on arrival, dropped at the head or
-//! served: `lambda_i (1 - pi_i) = lambda_i pi_i + mu pi_i`, whence
+//! with the same probability `pi_i` as the end of a service does. A packet is dropped on arrival, dropped at the head
+//! or served: `lambda_i (1 - pi_i) = lambda_i pi_i + mu pi_i`, whence
 //!
 //! `pi_i = lambda_i / (mu + 2 lambda_i)`,
 //!

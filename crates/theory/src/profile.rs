@@ -6,9 +6,9 @@
 //! part of the packets is `u / v` (Tang, Wang and Low 2004, whose spatial distribution this is).
 //!
 //! When the flow stops, nothing hits its packets any more and the queue drains as it stands: at a time `t` after the stop the link
-//! sends what was at a distance `t` from the head. So its share of the link rises to what it is at the tail before it ends. That is
-//! `L / (1 + L)` under CHOKe without early drops, more than half for any load above that of the largest share, 1.19: the
-//! transient that Eshete and Jiang 2014 found.
+//! sends the packets that were at a distance `t` from the head. So its share of the link rises to its share at the
+//! tail, then ends. That is `L / (1 + L)` under CHOKe without early drops, more than half for any load above that of
+//! the largest share, 1.19: the transient that Eshete and Jiang 2014 found.
 
 use crate::check::{Error, probability};
 use crate::solve::increasing;

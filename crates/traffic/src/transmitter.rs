@@ -26,7 +26,7 @@ impl TransmissionTime {
         if bytes != self.bytes {
             self.divide(bytes);
         }
-        // Without a fraction nothing is added to what is carried, which is less than the rate.
+        // Without a fraction nothing is added to the carried part, which is less than the rate.
         if self.remainder == 0 {
             return Duration::from_nanos(self.nanos);
         }

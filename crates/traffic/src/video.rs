@@ -181,7 +181,7 @@ mod tests {
     }
 
     /// By hand: allowed are 1 Mbit/s at 8 s, 2 at 10 s, 4 at 14 s and 8 at 22 s. From 1 Mbit/s the choice rises when 2 are allowed, to the
-    /// highest below what is allowed; from 4 it falls when 2 are allowed, to the lowest above; between them it stays.
+    /// highest below the allowed rate; from 4 it falls when 2 are allowed, to the lowest above; between them it stays.
     #[test]
     fn the_choice_follows_algorithm_1() {
         let choice = |rung: usize, tenths: u64| {

@@ -87,7 +87,7 @@ fn one(round: u64) -> Result<(), Box<dyn Error>> {
     Ok(detach(DEVICE)?)
 }
 
-/// Counts what there is, until it is `expected` or a second has passed: the kernel frees some of it later.
+/// Counts the objects until they are as `expected` or a second has passed: the kernel frees some of it later.
 fn settled(expected: Option<&Objects>) -> Result<Objects, Box<dyn Error>> {
     for _ in 0..20 {
         wait(50);

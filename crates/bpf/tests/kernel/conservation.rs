@@ -54,9 +54,8 @@ fn one(discipline: &Program, packets: u64) -> Result<State, Box<dyn Error>> {
     }
     // Packets one by one, between which the queue is often empty.
     sent += generate(&Traffic { packets: 500, flows: 4, delay_ns: 120_000, ..flood })?.packets;
-    // What is queued when the device goes down is flushed; then it goes on. The generator may give one packet to the
-    // device that is down already.
-    // Of many flows, since matches of one may have emptied the queue.
+    // Packets that are queued when the device goes down are flushed; then it goes on. The generator may give one packet
+    // to the device that is down already. Of many flows, since matches of one may have emptied the queue.
     sent += until_down(&Traffic { flows: 1000, ..flood })?;
     sent -= u64::from(ours()?.arrived.packets + 1 == sent);
     let state = balanced(sent)?;
@@ -70,8 +69,8 @@ fn one(discipline: &Program, packets: u64) -> Result<State, Box<dyn Error>> {
     Ok(state)
 }
 
-/// Generates at least `packets` packets. The generator counts those that the discipline takes, so that the first tell how
-/// many that are.
+/// Generates at least `packets` packets. The generator counts the packets that the discipline takes; the
+/// first ones tell which part that is.
 fn at_least(packets: u64, phase: &Traffic) -> Result<u64, Box<dyn Error>> {
     let (mut sent, mut taken) = (0, packets / 100 + 100);
     let mut all_taken = 0;

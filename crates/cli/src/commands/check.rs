@@ -1,4 +1,4 @@
-//! `fairlane check`: what a scenario describes, or what is wrong with it.
+//! `fairlane check`: the description of a scenario, or its mistakes.
 
 use fairlane_console::layout::{columns, paragraph};
 use fairlane_console::{Failure, output};

@@ -364,7 +364,7 @@ impl LabResults {
     }
 }
 
-/// Returns what is to be known of the kernel's own discipline.
+/// Returns the notes about the kernel's own discipline.
 fn notes(KernelDiscipline { words, differences, .. }: KernelDiscipline) -> Vec<String> {
     let mut notes = vec![format!("the kernel's discipline is tc's \"{words}\"")];
     notes.extend(differences);

@@ -119,7 +119,7 @@ pub(crate) fn run(wanted: &[(Firewalls, &[&str])]) {
     }
 }
 
-/// Runs what is wanted, as the guest's first process; elsewhere does nothing.
+/// Runs the requested test, as the guest's first process; elsewhere does nothing.
 pub(crate) fn serve() {
     if inside::is_here() {
         inside::serve(|job, _| {

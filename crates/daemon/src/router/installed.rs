@@ -66,7 +66,7 @@ impl InstalledRules {
             guarded: Stopwatch::start(),
         };
         for rules in rules {
-            // What was installed before an error is removed with `installed`.
+            // Rules that were installed before an error are removed with `installed`.
             firewall.install(rules).map_err(|error| refused(&error))?;
             installed.rules.push(rules.clone());
             info!(queue = rules.queue(), %firewall, "rules installed");
@@ -98,7 +98,7 @@ impl InstalledRules {
         self.restored
     }
 
-    /// Checks the rules if they may have changed, and puts right what is not.
+    /// Checks the rules if they may have changed, and repairs them.
     pub(super) fn look(&mut self) {
         let taken = self.guard.as_mut().map_or(Ok(false), Guard::has_taken);
         if taken.is_err() {

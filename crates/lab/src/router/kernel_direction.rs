@@ -318,7 +318,7 @@ fn add(count: &mut Count, packet: &QueuedPacket) {
     count.bytes += u64::from(packet.bytes());
 }
 
-/// Returns the tag of a packet, with zeros for what is not there.
+/// Returns the tag of a packet, with zeros for missing fields.
 fn tag(packet: &[u8]) -> Tag {
     let first = packet.first().copied().unwrap_or_default();
     let v6 = first >> 4 == 6;

@@ -4,7 +4,7 @@
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// The maximum total size of each of the two pools. Far above the limit of any queue, so that the discipline decides
-/// what is dropped.
+/// about drops.
 const MAX_BYTES: usize = 256 << 20;
 
 /// The memory that is left to the rest of the program, and the part of it for each slot: the queue of a discipline has an entry of some

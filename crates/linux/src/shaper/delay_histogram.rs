@@ -127,7 +127,8 @@ mod tests {
         assert!((delays.sum_s() - 20.000_020_002).abs() < 1e-12);
     }
 
-    /// Beside a search of all bounds: each bound and power of two, and what is next to it. Would catch a table that begins too late.
+    /// Comparison with a search of all bounds: each bound and power of two, and their neighbours. Would catch a table
+    /// that begins too late.
     #[test]
     fn the_table_finds_the_bucket_that_a_search_finds() {
         let powers = (0..64).map(|bits| 1 << bits);

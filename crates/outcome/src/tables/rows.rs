@@ -61,7 +61,7 @@ impl RowWriter {
         sink.write(row).map_err(|error| TableError::write(&self.path, error))
     }
 
-    /// Writes what is held back and puts the file into its place, which is returned.
+    /// Writes the rows that are held back and puts the file into its place, which is returned.
     pub(super) fn finish(mut self, extent: Extent) -> Result<PathBuf, TableError> {
         let Some(sink) = self.sink.take() else { return Ok(PathBuf::new()) };
         sink.finish(extent).map_err(|error| TableError::write(&self.path, error))

@@ -130,7 +130,7 @@ impl SeriesWriter {
         ])
     }
 
-    /// Writes what is held back and puts the files into their [places](Extent::path), which are returned.
+    /// Writes the rows that are held back and puts the files into their [places](Extent::path), which are returned.
     ///
     /// # Errors
     ///

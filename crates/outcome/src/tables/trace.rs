@@ -174,7 +174,7 @@ impl TraceWriter {
         ])
     }
 
-    /// Writes what is held back and puts the file into its [place](Extent::path), which is returned.
+    /// Writes the rows that are held back and puts the file into its [place](Extent::path), which is returned.
     ///
     /// # Errors
     ///

@@ -3,7 +3,7 @@
 use fairlane_outcome::{Cost, Expected, FlowRun, QueueFlowRun, QueueRun, Reason, Run};
 use hdrhistogram::Histogram;
 
-/// Ten seconds at a queue of 1 Mbit/s; packets of 1000 bytes. What follows from it stands in `by_hand.json`.
+/// Ten seconds at a queue of 1 Mbit/s; packets of 1000 bytes. The expected values are in `by_hand.json`.
 pub(crate) fn run() -> Run {
     Run {
         scenario: "By hand".to_owned(),

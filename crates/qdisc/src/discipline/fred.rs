@@ -1,4 +1,4 @@
-//! Flow RED: RED that accounts for the part of the queue that each flow holds, and forgets a flow that holds nothing.
+//! Flow RED: RED with an account of each flow's part of the queue; flows that hold nothing are forgotten.
 //!
 //! A flow may always queue a few packets, so that others do not hurt one with a small window. Only flows that hold at
 //! least as much as the average flow are tested at random. A flow that tries to hold more than its bound collects
@@ -7,10 +7,10 @@
 //! **Source.** Lin, Morris, "Dynamics of Random Early Detection", SIGCOMM 1997, section 4 and the listing in its
 //! figure 8; J-Sim's `FRED` for the blocks that the listing names A, B and C.
 //!
-//! **Deviations.** The sample that is taken when a packet is queued counts that packet: by the letter of the listing,
-//! one that finds the queue empty would let the average decay twice for the same idle time. An arrival that is dropped
-//! at an empty queue leaves the rest of the idle time to the next one. `max` defaults to twice `min` and `min` to a
-//! quarter of `limit`, since the round-trip time is not known. A signal can mark (RFC 3168); strikes always drop.
+//! **Deviations.** The sample at the arrival of a packet counts that packet: by the letter of the listing, an arrival
+//! at the empty queue would let the average decay twice for the same idle time. An arrival that is dropped at an empty
+//! queue leaves the rest of the idle time to the next one. `max` defaults to twice `min` and `min` to a quarter of
+//! `limit`, since the round-trip time is not known. A signal can mark (RFC 3168); strikes always drop.
 //!
 //! **Cost.** A look-up of the flow on arrival and one on departure; between the thresholds a random number for flows
 //! that hold their share. One division when an idle time ends.
@@ -183,7 +183,7 @@ impl<P: Packet> Fred<P> {
         self.slot = (rate.bits_per_second() > 0).then(slot);
     }
 
-    /// Returns what is queued, in the average's unit.
+    /// Returns the queue length, in the average's unit.
     fn backlog(&self) -> f64 {
         if self.in_bytes { self.buffer.fifo.bytes() as f64 } else { self.buffer.fifo.packets() as f64 }
     }
@@ -376,7 +376,8 @@ mod tests {
         Ok(())
     }
 
-    /// Would catch a flow's count that drifts from what is queued, and a flow that is kept although it holds nothing.
+    /// Would catch a flow's count that drifts from its queued packets, and a flow that is kept although it holds
+    /// nothing.
     #[test]
     fn what_flows_hold_is_the_queue() {
         for in_bytes in [false, true] {

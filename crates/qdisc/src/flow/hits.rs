@@ -31,7 +31,7 @@ impl FlowHits {
         now.since(self.since).as_nanos() >= age.as_nanos()
     }
 
-    /// Halves the hits once for each `age` that has passed, and returns what is left.
+    /// Halves the hits once for each `age` that has passed, and returns the rest.
     fn halve(&mut self, now: Time, age: Duration) -> u32 {
         let halvings = now.since(self.since).as_nanos() / age.as_nanos().max(1);
         self.hits = if halvings < 32 { self.hits >> halvings } else { 0 };
@@ -128,7 +128,7 @@ mod tests {
         Time::from_nanos(number * 1_000_000_000)
     }
 
-    /// Halving counts from the first hit, and what is left of an interval is not lost.
+    /// Halving counts from the first hit, and the rest of an interval is not lost.
     #[test]
     fn hits_are_halved_every_age() {
         let mut table = HitTable::new(4, Seed::new(1));

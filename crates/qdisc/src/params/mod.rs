@@ -1,8 +1,8 @@
 //! Parameters as text: disciplines chosen by name, as a file, a command line or another program gives them.
 //!
-//! [`QdiscParameters`] holds what was given; each value is parsed once, by its [`Parameter`]. [`QdiscParameters::resolve`] fills in
-//! the defaults, checks that the values agree with each other, and returns a [`QdiscConfig`]: the discipline's typed configuration
-//! with an [`Explanation`] of each value.
+//! [`QdiscParameters`] holds the given values; each value is parsed once, by its [`Parameter`].
+//! [`QdiscParameters::resolve`] fills in the defaults, checks that the values agree with each other, and returns a
+//! [`QdiscConfig`]: the discipline's typed configuration with an [`Explanation`] of each value.
 
 #[cfg(feature = "delay")]
 pub(crate) mod delay;

@@ -54,7 +54,7 @@ impl QdiscParameters {
         self.given.iter().map(|given| (given.key, &given.value))
     }
 
-    /// Sets one parameter, replacing what was given for it before.
+    /// Sets one parameter, replacing its previous value.
     ///
     /// Text is accepted for every parameter, since a command line has nothing else.
     ///

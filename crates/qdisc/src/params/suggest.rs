@@ -1,4 +1,4 @@
-//! Names that look like what was written.
+//! Names that are similar to a misspelt one.
 
 use alloc::string::String;
 use alloc::vec::Vec;

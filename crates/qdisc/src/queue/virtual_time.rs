@@ -186,7 +186,7 @@ impl FluidServer {
         self.rest = 0;
     }
 
-    /// Returns the work of `elapsed` nanoseconds, with what was left over before.
+    /// Returns the work of `elapsed` nanoseconds, with the rest from before.
     fn work_in(&self, elapsed: u64) -> u128 {
         // Mostly 64 bits are enough.
         let narrow = WORK.checked_mul(self.rate.bits_per_second()).and_then(|speed| speed.checked_mul(elapsed));

@@ -79,7 +79,7 @@ pub struct Vector {
     pub expected: Vec<Step>,
 }
 
-/// A file that is not a vector: what is wrong, and in which line.
+/// A file that is not a vector: the mistake and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorError(String);
 

@@ -80,7 +80,7 @@ impl Settings {
         lists.iter().find(|(_, names)| is(names)).map_or(best_effort, |(tin, _)| *tin)
     }
 
-    /// Returns the hash of what is one flow.
+    /// Returns the hash of a flow.
     fn tag(&self, hash: &Hash, p: &SimplePacket) -> u64 {
         match self.isolation {
             "flowblind" => 0,

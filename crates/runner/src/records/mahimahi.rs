@@ -95,7 +95,7 @@ impl LinkLog {
         self.side.wire.rates.as_ref().map_or(self.side.rate, |rates| rates.at(time))
     }
 
-    /// Writes what is complete before millisecond `now`.
+    /// Writes the records that are complete before millisecond `now`.
     fn advance(&mut self, now: u64) {
         while self.opportunities.0 < now {
             let (millisecond, bits) = self.opportunities;

@@ -115,8 +115,8 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Returns the rate of a host's link that is not stated, for flows that send at `rate` by themselves: ten times that, or ten times
-    /// the fastest link between nodes.
+    /// Returns the default rate of a host's link, for flows that send at `rate` by themselves: ten times `rate` or the
+    /// fastest link between nodes, if that is faster.
     fn access_rate(&self, rate: Option<Rate>) -> Rate {
         let sides = self.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
         let fastest = sides.map(fastest).chain(rate).max().unwrap_or_default();

@@ -63,8 +63,8 @@ fn set(table: &Reader<'_>, config: &mut QdiscParameters, given: bool) -> Result<
     Ok(())
 }
 
-/// An error of the queue as a whole: at the command line's option that made it, if there is one, else at the parameter
-/// that it names if that was written.
+/// An error of the queue as a whole: at the command line's option that made it, if there is one, else at the named
+/// parameter, if the file has it.
 fn refused(table: &Reader<'_>, error: &ParameterError) -> ScenarioError {
     let named = table.get(error.key());
     let option = table.fields().map(|(_, field)| field).find(Field::is_given);

@@ -34,7 +34,7 @@ pub(super) enum Application {
 }
 
 impl Application {
-    /// Returns true if it sends without end, and so need not be told what has arrived.
+    /// Returns true if the application sends without end, and so needs no notice of arrived data.
     #[inline(always)]
     pub(super) const fn is_bulk(&self) -> bool {
         matches!(self, Self::Ftp(_) | Self::OnOff(_))
@@ -132,7 +132,7 @@ impl Connection {
         let (ack, next, mut request) = (&mut received.ack, self.peers.receiver.next(), 0);
         match &mut self.application {
             Application::Transfers(transfers) => transfers.received(now, next),
-            // The request for what comes next carries the acknowledgement.
+            // The next request carries the acknowledgement.
             Application::Web(web) => {
                 let browser = browsers.get_mut(web.browser);
                 if browser.is_some_and(|browser| web.received(now, next, browser)) {

@@ -207,7 +207,7 @@ impl Connection {
         fires && self.check_sender(now, common, network)
     }
 
-    /// Fires what is due of the sender's timers, and sets them again; returns true if one was.
+    /// Fires the sender's timers that are due, and sets them again; returns true if one was due.
     #[inline(never)]
     fn check_sender<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) -> bool {
         let due = is_due(self.peers.sender.deadline(), now) || is_due(self.peers.sender.release(), now);

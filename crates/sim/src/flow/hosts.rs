@@ -21,7 +21,7 @@ use crate::measure::path_delay::Delays;
 use crate::network::{FlowCache, Network, Receiver};
 use crate::packet::Packet;
 
-/// The flows of a run, or of a partition of it, and what is noted when their packets arrive.
+/// The flows of a run, or of a partition of it, and the records of their arrivals.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     pub(crate) flows: Numbered<Flow>,
@@ -42,7 +42,7 @@ impl Hosts {
         Self { flows, browsers, delays, until: Time::ZERO, last: Time::ZERO, early: 0 }
     }
 
-    /// From now on delivers packets early that arrive before `until`, and first those that waited for that.
+    /// Delivers packets early if they arrive before `until`, and first the ones that waited for early delivery.
     pub(crate) fn advance_to<O: Observer>(&mut self, until: Time, network: &mut Network<O>) {
         if network.boundary.is_none() {
             self.until = until;

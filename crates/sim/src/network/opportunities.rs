@@ -1,13 +1,14 @@
 //! Links that deliver at given moments, as mahimahi's mm-link(1) does.
 //!
 //! At each moment the link takes packets from its queue until the bytes of the moment's opportunities are used: a packet may be spread over
-//! several of them, and several packets share one. What is left when the queue is empty is lost. A packet leaves its queue at the first
-//! opportunity that it uses, and the link at the last one. One that arrives at a moment comes too late for it.
+//! several of them, and several packets share one. The rest of an opportunity is lost when the queue is empty. A packet
+//! leaves its queue at the first opportunity that it uses, and the link at the last one. One that arrives at a moment
+//! comes too late for it.
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Opportunity, RateSteps};
 
-/// The moments of delivery of a link, which repeat, and what is left of the present one.
+/// The moments of delivery of a link, which repeat, and the rest of the present one.
 #[derive(Debug)]
 pub(crate) struct Opportunities {
     /// The time of each moment in nanoseconds of the cycle, and its bytes.
@@ -32,7 +33,7 @@ impl Opportunities {
     /// Returns the moment for which the link waits at `now` if it cannot take a packet; `None` if it can, or if none is `queued`.
     pub(crate) fn hold(&mut self, now: Time, queued: bool) -> Option<Time> {
         if !queued {
-            // What is left is lost.
+            // The rest is lost.
             self.left = 0;
             return None;
         }

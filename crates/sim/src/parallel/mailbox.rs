@@ -40,7 +40,7 @@ impl Mailboxes {
         }
     }
 
-    /// Schedules the arrivals of what has been sent to the partition of `network` from each of these partitions.
+    /// Schedules the arrivals of the packets sent to the partition of `network` from each of these partitions.
     pub(crate) fn receive(&self, sources: impl Iterator<Item = usize>, network: &mut Network<()>) {
         let Network { boundary: Some(boundary), events, records, .. } = network else { return };
         for from in sources {

@@ -219,7 +219,7 @@ fn unchangeable_group(from: &FlowGroup, to: &FlowGroup) -> FlowGroup {
     for (from, to) in [(&from.source, &mut group.source), (&from.sink, &mut group.sink)] {
         if let (Some(from), Some(to)) = (from, to) {
             to.rate = from.rate;
-            // What is derived from the rate follows it.
+            // Values derived from the rate follow it.
             if from.queue.parameters() == to.queue.parameters() {
                 to.queue = from.queue.clone();
             }

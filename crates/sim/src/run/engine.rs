@@ -359,7 +359,7 @@ impl Engine<'_, ()> {
     }
 }
 
-/// Returns what follows from the scenario alone.
+/// Returns the values that follow from the scenario alone.
 fn expected(scenario: &Scenario) -> Expected {
     let names = scenario.flows.iter().map(|group| group.name.clone());
     Expected { fair_bps: names.zip(scenario.fair_rates()).collect(), notes: scenario.limit_notes() }

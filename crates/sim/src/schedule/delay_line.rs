@@ -6,7 +6,7 @@ use crate::packet::Packet;
 use crate::schedule::event_key::arrival_order;
 use crate::schedule::upcoming::{FAR, NEAR, Upcoming};
 
-/// Packets that arrive a constant time after they were sent. They come out in the order in which they went in, so none has
+/// Packets that arrive a constant time after they were sent. They leave in the order in which they entered, so none has
 /// to be sorted among the events. Packets that arrive at the same time come out in the
 /// [order](crate::schedule::event_key::arrival_key) of their flows.
 ///
@@ -91,7 +91,7 @@ impl DelayLine {
         (self.slots, self.head, self.tail, self.announced) = (slots, 0, len, self.announced.saturating_sub(self.head));
     }
 
-    /// Removes the first packet, of which there is one, and returns the one behind it.
+    /// Removes the first packet, which must exist, and returns the one behind it.
     #[inline(always)]
     pub(crate) fn remove_first(&mut self) -> Option<&Packet> {
         debug_assert!(self.len() < 2 || arrival_order(&self.at(0), &self.at(1)).is_le(), "packets are out of order");

@@ -121,7 +121,7 @@ impl Ports {
 #[derive(Debug)]
 pub(crate) struct Schedule {
     timers: TimingWheel<()>,
-    /// The port of each link between nodes, that of hosts, and that of hosts that take packets early.
+    /// The ports: one of each link between nodes, one of hosts, and one of early hosts.
     ports: Vec<Port>,
     links: Vec<LinkEvents>,
     /// The leaves are the timing wheel and the links.

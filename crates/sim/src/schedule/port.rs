@@ -12,7 +12,7 @@ use crate::schedule::upcoming::Upcoming;
 /// The packets on their way to one destination: a link between nodes, or hosts.
 ///
 /// Packets from one source, a link or the hosts of a group, arrive in the order in which they were sent: they are on a
-/// delay line. A packet that waited for the link of its host, or left a link that reorders, may be further out of that order
+/// delay line. A packet that waited for its host's link, or left a reordering link, may be further out of that order
 /// than a line reaches: then it is in the calendar. Of packets of a flow that arrive at the same time, that in the calendar
 /// comes first.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Port {
         }
     }
 
-    /// Removes the packet of the first arrival, of which there is one.
+    /// Removes the packet of the first arrival, which must exist.
     #[inline(always)]
     pub(crate) fn remove_first(&mut self) {
         let place = self.first().place();

@@ -40,7 +40,7 @@ impl Tournament {
         self.known = None;
         loop {
             let pair = &mut self.matches[node / 2];
-            // What has not changed here has not changed above either, but for the matches of the last winner.
+            // If the key has not changed here, nothing above has changed either, except the matches of the last winner.
             let before = std::mem::replace(&mut pair[node % 2], winner);
             if leaf == self.last || before == winner || node / 2 == 1 {
                 return;

@@ -1,6 +1,6 @@
 //! The feedback of accurate ECN (RFC 9768): a counter of marked segments, of which each acknowledgement carries three bits.
 //!
-//! Only the counter in the header is here, which is what there is without the option of the RFC's section 3.2.3. Its use is configured, not
+//! Only the counter in the header is here, without the option of the RFC's section 3.2.3. Its use is configured, not
 //! negotiated.
 
 /// Both ends count from here (section 3.2.1).

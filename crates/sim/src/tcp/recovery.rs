@@ -105,7 +105,8 @@ impl Recovery {
         }
     }
 
-    /// Finds losses by the times of what has arrived, after an acknowledgement. Returns true if recovery begins.
+    /// Finds losses by the times of the segments that have arrived, after an acknowledgement. Returns true if recovery
+    /// begins.
     #[inline]
     pub(super) fn after_ack(&mut self, state: &mut SenderState, clock: impl FnOnce() -> Clock) -> bool {
         match self {

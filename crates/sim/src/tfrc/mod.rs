@@ -1,7 +1,7 @@
 //! TCP-Friendly Rate Control (RFC 5348) as two state machines without a clock and without I/O.
 //!
-//! The sender controls a rate instead of a window: the rate that TCP would have at the loss event rate and the
-//! round-trip time that the receiver reports once per round trip, and at most twice the rate that the receiver gets.
+//! The sender controls a rate instead of a window: TCP's rate at the loss event rate and the round-trip time in
+//! the receiver's reports, one per round trip. The rate is at most twice the rate that the receiver gets.
 //! Losses within one round trip are one loss event, and the loss event rate is averaged over eight intervals between
 //! events, so the rate changes slowly and smoothly.
 

@@ -1,5 +1,5 @@
-//! The opening of a connection: SYN, SYN-ACK, ACK (RFC 9293, section 3.5), its timer and what follows from a lost SYN (RFC 6298). The
-//! round-trip time is 100 ms.
+//! The opening of a connection: SYN, SYN-ACK, ACK (RFC 9293, section 3.5), its timer and the consequences of a lost SYN
+//! (RFC 6298). The round-trip time is 100 ms.
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Congestion, Tcp};

@@ -214,7 +214,7 @@ impl Flow {
     pub(super) fn stop(&mut self) {
         self.stopped = true;
         if let Some(connection) = self.connection() {
-            // If this fails, what is sent between the count and the reset is not counted.
+            // If this fails, data sent between the count and the reset are not counted.
             let _ = stop_sending(connection.as_fd());
         }
         match &mut self.endpoint {

@@ -132,8 +132,8 @@ impl Transfers {
 }
 
 impl Transfer {
-    /// Writes what there is room for, or reads the end of the connection. `payload` is the data in a full packet unless the connection
-    /// tells another.
+    /// Writes as much as there is room for, or reads the end of the connection. `payload` is the data in a full packet
+    /// unless the connection tells another.
     fn advance(&mut self, payload: u64) -> io::Result<TransferState> {
         let left = match self.left {
             Some(left) => left,

@@ -17,7 +17,7 @@ use crate::router::report::Report;
 use crate::shaper::queued_packet::{Marking, QueuedPacket};
 
 /// The maximum number of packets in the kernel: those in the discipline, and those on their way to it. Far above the
-/// limit of any queue, so that the discipline decides what is dropped. Linux 6.18 holds at most 65,536 in any case.
+/// limit of any queue, so that the discipline decides about drops. Linux 6.18 holds at most 65,536 in any case.
 const MAX_PACKETS: u32 = 1_000_000;
 
 /// A distance beyond every packet that the kernel can have numbered by now. The kernel compares numbers within half of

@@ -1,4 +1,4 @@
-//! CAKE's configuration, and what follows from it and the rate.
+//! CAKE's configuration, and the values that follow from it and the rate.
 
 use super::ack_filter::AckFilter;
 use super::diffserv::{Diffserv, TinShare};
@@ -34,13 +34,13 @@ pub struct Config {
     pub ingress: bool,
     /// Clears the DSCP of packets that leave, as a network does that does not trust it. Default: `false`, as tc-cake(8).
     pub wash: bool,
-    /// The TCP acknowledgements that are dropped because later ones in their queue make them superfluous, for links that carry much
-    /// less in the direction of the acknowledgements than in that of the data. Packets have to tell their
+    /// The TCP acknowledgements dropped because later ones in their queue make them superfluous, for links that carry
+    /// much less in the direction of the acknowledgements than in that of the data. Packets have to tell their
     /// [TCP headers](crate::Packet::tcp). Default: [`AckFilter::None`], as tc-cake(8).
     pub ack_filter: AckFilter,
-    /// Hosts are those behind network address translation on this machine, which whoever hands packets over has to look up:
-    /// [`Packet::source_host`](crate::Packet::source_host) is what it says. The discipline itself does not change. Default: `false`, as
-    /// tc-cake(8).
+    /// Hosts are those behind network address translation on this machine. The caller has to look them up and return
+    /// them from [`Packet::source_host`](crate::Packet::source_host). The discipline itself does not change. Default:
+    /// `false`, as tc-cake(8).
     pub nat: bool,
 }
 

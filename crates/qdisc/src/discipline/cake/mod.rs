@@ -96,7 +96,7 @@ impl<P: Packet> Cake<P> {
         })
     }
 
-    /// Returns the hash of what is one flow to the tin of `packet`.
+    /// Returns the hash of the flow of `packet`, as its tin defines flows.
     fn tag(&self, packet: &P) -> u64 {
         let hash = |key| self.hash.bits(key);
         match self.config.isolation {

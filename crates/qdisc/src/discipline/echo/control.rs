@@ -134,7 +134,7 @@ impl Controller {
         passed >= PERIOD || passed >= FLOOD_PERIOD && (bytes > self.flood || 2 * fill > limit)
     }
 
-    /// Moves the fair share by what has happened since the last update.
+    /// Moves the fair share according to the events since the last update.
     pub(super) fn update(&mut self, now: Time, tags: u32, reading: QueueReading) {
         let passed = signed(now.since(self.updated).as_nanos());
         let target = self.target();
@@ -188,8 +188,8 @@ impl Controller {
         signed(self.least_target.as_nanos().max(self.time_of(WINDOW * u64::from(self.largest)))).max(1)
     }
 
-    /// Returns the delay in nanoseconds: that of the head, that of an arrival, or that which the limit leaves no more
-    /// room for.
+    /// Returns the delay in nanoseconds, the largest of three: of the head, of an arrival, and by the fill of the
+    /// limit.
     fn delay(&self, target: i64, reading: QueueReading) -> i64 {
         let crowded = 4 * u128::from(reading.fill) * target as u128 / u128::from(reading.limit.max(1));
         let crowded = u64::try_from(crowded).unwrap_or(u64::MAX);
@@ -262,9 +262,9 @@ const LOG2_E: i128 = 6_196_328_019;
 const INTEGRAL: i128 = 3 * LOG2_E / 10;
 const PROPORTIONAL: i128 = 3 * LOG2_E / 10;
 
-/// The change of ln T in each second in which the link stands still: where nothing was dropped meanwhile, so that the flows are silent for a
-/// part of a round trip; where something was, so that the law keeps the link from work; and in each after [`LONG`], when the flows have
-/// probably ended: a silence of that length is no longer a pause within a round trip on most paths.
+/// The change of ln T in each second in which the link stands still. Without drops meanwhile, the flows are silent for
+/// a part of a round trip. With drops, the law keeps the link from work. After [`LONG`] the flows have probably ended:
+/// on most paths so long a silence is no pause within a round trip.
 const IDLE: i128 = 4 * LOG2_E / 10;
 const STARVED: i128 = 4 * LOG2_E;
 const LONG_IDLE: i128 = 40 * LOG2_E;

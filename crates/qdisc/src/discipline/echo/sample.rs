@@ -141,7 +141,7 @@ impl Sample {
         self.known = none_known(size as usize);
     }
 
-    /// The memory of `size` tags and of what is known of them, in bytes.
+    /// The memory of `size` tags and of their known numbers, in bytes.
     #[cfg(test)]
     pub(super) fn memory(size: u32) -> usize {
         size as usize * size_of::<Tag>() + places(size as usize) * size_of::<Known>()

@@ -5,7 +5,7 @@
 use super::control::Controller;
 use super::fixed::ONE;
 
-/// The fair share and what follows from it, until the next update.
+/// The fair share and the values derived from it, until the next update.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TagShare {
     /// T, in tags.

@@ -250,8 +250,8 @@ fn shares(ecn: bool) -> (Vec<u32>, Counters) {
     (through, queue.counters().clone())
 }
 
-/// The link carries half of what comes: with one flow at 1/2 and three at 1/6 each, no flow is below the fair share, 1/4
-/// of the link, so that each has 1 to 4/3 times the same. Would catch a heavy flow that is not held back.
+/// The link carries half of the arrivals: with one flow at 1/2 and three at 1/6 each, no flow is below the fair share,
+/// 1/4 of the link, so that each has 1 to 4/3 times the same. Would catch a heavy flow that is not held back.
 #[test]
 fn a_heavy_flow_is_held_to_its_share() {
     let (through, _) = shares(false);

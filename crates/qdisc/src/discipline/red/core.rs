@@ -139,7 +139,7 @@ impl RedCore {
         self.straighten();
     }
 
-    /// Sets `max_p`, and what follows from it and from the thresholds.
+    /// Sets `max_p`, and the values that follow from it and from the thresholds.
     pub(crate) fn set_probability(&mut self, probability: f64) {
         let Self { min, max, .. } = *self;
         self.probability = probability;

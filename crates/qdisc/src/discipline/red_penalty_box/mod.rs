@@ -116,7 +116,7 @@ impl Bounds {
         FRIENDLY * self.mtu / (self.rtt.as_secs() * libm::sqrt(loss))
     }
 
-    /// Returns the bound that `suspect` exceeds, if there is one. `before` is what was known of it, and `flows` the
+    /// Returns the bound that `suspect` exceeds, if there is one. `before` is its previous record, and `flows` the
     /// number of flows with drops.
     fn exceeded(self, suspect: Suspect, before: Option<Suspect>, flows: usize) -> Option<f64> {
         let Suspect { rate, part, loss, .. } = suspect;

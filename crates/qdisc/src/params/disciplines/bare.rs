@@ -166,7 +166,7 @@ fn resolve_threshold(r: &mut Resolver<'_>, config: &mut Config) -> Result<(), Pa
     Ok(())
 }
 
-/// Resolves the averaging time and the timeout. What was not given goes on following the rate.
+/// Resolves the averaging time and the timeout. If not given, they go on following the rate.
 fn resolve_times(r: &mut Resolver<'_>, config: &mut Config, rate: Rate) -> Result<(), ParameterError> {
     config.k = r.given::<Duration>("k")?;
     config.timeout = r.given::<Duration>("timeout")?;

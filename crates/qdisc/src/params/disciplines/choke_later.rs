@@ -232,7 +232,7 @@ pub(crate) fn choker(r: &mut Resolver<'_>) -> Result<choker::Config, ParameterEr
     Ok(choker::Config { chokew, band })
 }
 
-/// Takes what was given for a key, or else a part of the limit by the rule; all sizes have the unit of `unit`.
+/// Takes the value given for a key, or else a part of the limit by the rule; all sizes have the unit of `unit`.
 fn take_part(
     r: &mut Resolver<'_>,
     (key, rule): (&'static str, &'static str),

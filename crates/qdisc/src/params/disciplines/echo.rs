@@ -60,7 +60,7 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     Ok(config)
 }
 
-/// Tells what follows from the values.
+/// Tells the consequences of the values.
 fn say(r: &mut Resolver<'_>, config: &Config) {
     let tags = config.tags.unwrap_or_else(|| tags_for(r.rate()));
     r.say(format!("the sample takes {} bytes, whatever the number of flows", 2 * tags));

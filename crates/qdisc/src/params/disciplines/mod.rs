@@ -1,5 +1,5 @@
 //! The parameters of each discipline as text: their names, ranges and defaults, and the configuration that follows from
-//! what was given.
+//! the given values.
 
 #[cfg(feature = "accounting")]
 pub(super) mod afd;

@@ -74,9 +74,9 @@ impl<P: Packet> Fifo<P> {
         }
     }
 
-    /// Adds `wanted` distinct packets to `picks`, drawn uniformly from the `slots` slots from `from` on, which must hold that many:
-    /// a draw that hits a hole, or a packet that was drawn before, is repeated. Tells whether one of them may be of `flow`; `false` is
-    /// certain.
+    /// Adds `wanted` distinct packets to `picks`, drawn uniformly from the `slots` slots from `from` on, which must
+    /// hold as many. A draw of a hole, or of a packet that was drawn before, is repeated. Tells whether one of them may
+    /// be of `flow`; `false` is certain.
     pub(crate) fn draw_distinct(
         &self,
         from: usize,

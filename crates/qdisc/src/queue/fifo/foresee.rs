@@ -21,7 +21,7 @@ impl<P: Packet> Fifo<P> {
     }
 
     /// Prefetches the memory of the draw that is the [`AHEAD`]th from now on. The numbers of a stream are known ahead;
-    /// the queue of then is not, so it takes what is on both sides of the place.
+    /// the queue of then is not, so it takes the memory on both sides of the place.
     #[inline(always)]
     pub(crate) fn foresee(&self, stream: &Stream) {
         let place =

@@ -130,7 +130,8 @@ mod tests {
         assert!((size.cwnd - 9.9).abs() < 1e-12, "{size:?}");
     }
 
-    /// Would catch a window beyond what was outstanding and one segment, one below two, and one that moves in recovery or by a duplicate.
+    /// Would catch a window beyond the outstanding segments and one more, one below two, and one that moves in recovery
+    /// or by a duplicate.
     #[test]
     fn the_window_is_bounded() {
         let mut steep = Ledbat::new(Config { target: Duration::from_millis(5), gain: 10.0 });

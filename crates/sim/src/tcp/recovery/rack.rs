@@ -100,7 +100,7 @@ pub(in super::super) struct Clock {
 }
 
 impl Clock {
-    /// Returns what is known at `now`; a `deadline` of [`Time::MAX`] is no timer.
+    /// Returns the timing state at `now`; a `deadline` of [`Time::MAX`] is no timer.
     pub(in super::super) fn new(now: Time, rtt: &Rtt, deadline: Time) -> Self {
         Self { now, srtt: rtt.mean(), deadline: (deadline < Time::MAX).then_some(deadline) }
     }
@@ -351,7 +351,7 @@ impl Rack {
     pub(super) fn on_timeout(&mut self, state: &mut SenderState, clock: Clock) {
         let patience = self.rtt + self.reordering_window(state, clock.srtt);
         state.time_out();
-        // Nothing is sent again but what is lost.
+        // Only lost segments are sent again.
         state.next = state.max;
         for place in 0..self.segments.len() {
             let (seq, segment) = (self.first + place as u32, self.segments[place]);

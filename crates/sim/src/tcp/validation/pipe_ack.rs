@@ -4,9 +4,9 @@
 //! window is validated if pipeACK is half of it at least, or undefined: at the start and after loss recovery. Otherwise
 //!
 //! * it stays, and grows only if it is full (section 4.4);
-//! * a loss or a timeout halves what was in use, the larger of pipeACK and the flight; at the end of loss recovery the window is half of
-//!   that without the segments that were retransmitted (section 4.4). A mark reduces what was in use as far as congestion control reduces a
-//!   window;
+//! * a loss or a timeout halves the used window, the larger of pipeACK and the flight; at the end of loss recovery the
+//!   window is half of that without the segments that were retransmitted (section 4.4). A mark reduces the used window
+//!   as far as congestion control reduces a window;
 //! * after five minutes it is halved, down to the initial window, and the threshold is at least three quarters of it (section 4.4).
 //!
 //! A sample of pipeACK begins when the one before ends, and ends when all segments are acknowledged that were outstanding at its first

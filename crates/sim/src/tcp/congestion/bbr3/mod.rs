@@ -12,8 +12,8 @@
 //! | ProbeRTT, for 200 ms if the round-trip time has been above its least for five seconds | 1 | 0.5 | 85 % of the long, short term |
 //!
 //! The bandwidth is the maximum of the delivery rate over two cycles of ProbeBW; the rate stays 1 % below. The long-term bound of the flight
-//! (`inflight_longterm`) is where probing lost more than 2 %. The short-term bounds of rate and flight follow what is delivered
-//! in rounds with losses, by a factor of 0.7 at most.
+//! (`inflight_longterm`) is where probing lost more than 2 %. The short-term bounds of rate and flight follow the
+//! delivered data in rounds with losses, by a factor of 0.7 at most.
 //!
 //! Marks are treated as congestion, as the draft asks (section 3.7): that of a round trip counts as a loss of a connection without selective
 //! acknowledgements does, so it ends Startup and UP, and otherwise lowers the short-term bounds.

@@ -44,7 +44,7 @@ impl Signals {
 }
 
 impl Bbr3 {
-    /// Updates what is delivered and, at the end of a round with losses, the short-term bounds.
+    /// Updates the delivered data and, at the end of a round with losses, the short-term bounds.
     pub(super) fn update_signals(&mut self, delivery: &Delivery) {
         let (sample, delivered) = (&delivery.sample, self.delivery.delivered());
         let signals = &mut self.signals;
@@ -68,7 +68,7 @@ impl Bbr3 {
         }
     }
 
-    /// Lowers the short-term bounds to what was delivered in the round, at most by a factor of β.
+    /// Lowers the short-term bounds to the data delivered in the round, at most by a factor of β.
     fn lower_bounds(&mut self) {
         if self.bandwidth_shortterm == f64::INFINITY {
             self.bandwidth_shortterm = self.max_bandwidth.get();
