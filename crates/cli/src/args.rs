@@ -77,9 +77,9 @@ use self::theory::TheoryArgs;
 use self::top::TopArgs;
 use self::tune::TuneArgs;
 
-/// Keeps a congested link fair without keeping track of every flow.
+/// Simulate, compare and explain queue disciplines
 ///
-/// Simulates, compares and explains queue disciplines: DropTail, RED, CHOKe and its family.
+/// Keeps a congested link fair without keeping track of every flow, with CHOKe and its family.
 #[derive(Debug, Parser)]
 #[command(name = "fairlane", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -105,37 +105,37 @@ pub(crate) enum Verb {
     Replay(ReplayArgs),
     #[cfg(feature = "html")]
     Plot(PlotArgs),
-    /// Draw a figure of saved outcomes (in builds with the feature html)
+    /// Draw a figure of saved outcomes (needs the feature html)
     #[cfg(not(feature = "html"))]
     #[command(disable_help_flag = true)]
     Plot(missing::MissingVerb),
     #[cfg(feature = "lab")]
     Lab(LabArgs),
-    /// Run a scenario on real Linux TCP (in builds with the feature lab)
+    /// Run a scenario on real Linux TCP (needs the feature lab)
     #[cfg(not(feature = "lab"))]
     #[command(disable_help_flag = true)]
     Lab(missing::MissingVerb),
     #[cfg(feature = "papers")]
     Paper(PaperArgs),
-    /// Run the claims of the papers, and judge them (in builds with the feature papers)
+    /// Run and judge the papers' claims (needs the feature papers)
     #[cfg(not(feature = "papers"))]
     #[command(disable_help_flag = true)]
     Paper(missing::MissingVerb),
     #[cfg(feature = "router")]
     Router(RouterArgs),
-    /// Put a discipline on a real link (in builds with the feature router)
+    /// Shape a Linux link with a discipline (feature router)
     #[cfg(not(feature = "router"))]
     #[command(disable_help_flag = true)]
     Router(missing::MissingVerb),
     #[cfg(feature = "bpf")]
     Bpf(BpfArgs),
-    /// Put CHOKe into the kernel as a BPF queue discipline (in builds with the feature bpf)
+    /// Run CHOKe in the Linux kernel, by BPF (feature bpf)
     #[cfg(not(feature = "bpf"))]
     #[command(disable_help_flag = true)]
     Bpf(missing::MissingVerb),
     #[cfg(feature = "top")]
     Top(TopArgs),
-    /// Watch a running router (in builds with the feature top)
+    /// Watch a running router (needs the feature top)
     #[cfg(not(feature = "top"))]
     #[command(disable_help_flag = true)]
     Top(missing::MissingVerb),
@@ -144,13 +144,13 @@ pub(crate) enum Verb {
     Qdiscs(QdiscsArgs),
     #[cfg(feature = "manual")]
     Completions(CompletionsArgs),
-    /// Print a completion script for a shell (in builds with the feature manual)
+    /// Print a shell's completion script (feature manual)
     #[cfg(not(feature = "manual"))]
     #[command(disable_help_flag = true)]
     Completions(missing::MissingVerb),
     #[cfg(feature = "manual")]
     Man(ManArgs),
-    /// Write the manual pages into a folder (in builds with the feature manual)
+    /// Write the manual pages into a folder (feature manual)
     #[cfg(not(feature = "manual"))]
     #[command(disable_help_flag = true)]
     Man(missing::MissingVerb),

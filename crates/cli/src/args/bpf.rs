@@ -6,10 +6,10 @@ use fairlane_qdisc::{Kind, Rate};
 
 use super::shared::Form;
 
-/// Put CHOKe into the kernel as a BPF queue discipline (Linux 6.16 or later, root)
+/// Run CHOKe in the Linux kernel as a BPF queue discipline
 ///
-/// The kernel drops and paces packets by itself; no process of Fairlane has to run. `tc -s qdisc` shows the discipline
-/// like any other.
+/// Needs Linux 6.16 or later, and root. The kernel drops and paces packets by itself; no process of Fairlane has to
+/// run. `tc -s qdisc` shows the discipline like any other.
 #[derive(Debug, Args)]
 pub(crate) struct BpfArgs {
     #[command(subcommand)]
@@ -19,13 +19,17 @@ pub(crate) struct BpfArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum BpfVerb {
     Attach(BpfAttachArgs),
-    /// Detach the discipline from a device, which gets the kernel's default
+    /// Detach the discipline from a device
+    ///
+    /// The device gets the kernel's default discipline.
     Detach {
         /// The device
         #[arg(value_name = "DEV")]
         device: String,
     },
-    /// Print the metrics of a device's discipline for Prometheus, as `fairlane router` serves them
+    /// Print the metrics of a device's discipline for Prometheus
+    ///
+    /// The metrics are those that `fairlane router` serves.
     Metrics {
         /// The device
         #[arg(value_name = "DEV")]
@@ -35,7 +39,7 @@ pub(crate) enum BpfVerb {
     Status(Form),
 }
 
-/// Attach a discipline to a device, in place of the one that is there
+/// Attach a discipline to a device, replacing the present one
 ///
 /// Example: fairlane bpf attach eth0 choke limit=300p min=100p max=200p --rate 10mbit
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 
 use super::shared::Overrides;
 
-/// Check a scenario and show what it describes, without running it
+/// Check and describe a scenario, without running it
 ///
 /// The exit code is 0 if it can be run, and 2 if not; an error names the line.
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ use super::shared::{
     runs,
 };
 
-/// Show several queue disciplines under the same traffic, side by side
+/// Compare queue disciplines under the same traffic
 ///
 /// Without FILE it runs Figure 3 of the CHOKe paper (Pan, Prabhakar, Psounis 2000: 32 TCP flows and one UDP flow of twice
 /// the link's rate) and prints the paper's own numbers next to ours.

@@ -6,7 +6,7 @@ use fairlane_qdisc::{Duration, Kind, Rate};
 
 use super::shared::Form;
 
-/// Show every parameter of a discipline as it will be used, and warn of mistakes
+/// Show a discipline's parameters in use, and warn of mistakes
 ///
 /// Example: fairlane explain choke limit=300p min=100p max=200p --rate 1mbit
 ///

@@ -26,14 +26,18 @@ pub(crate) enum PaperVerb {
     Run(PaperRunArgs),
 }
 
-/// List all claims, paper by paper, with the result of the last full run
+/// List all claims, with the result of the last full run
+///
+/// The list is in the order of papers.
 #[derive(Debug, Args)]
 pub(crate) struct PaperListArgs {
     #[command(flatten)]
     pub(crate) form: Form,
 }
 
-/// Show a claim: the paper's statement, the experiment, and the reasons for differences
+/// Show a claim
+///
+/// The output has the paper's statement, the experiment, and the reasons for differences.
 #[derive(Debug, Args)]
 pub(crate) struct PaperShowArgs {
     /// The claim's name, as in `fairlane paper list`

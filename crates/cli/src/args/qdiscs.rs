@@ -4,7 +4,9 @@ use clap::Args;
 
 use super::shared::{Disciplines, Form, disciplines};
 
-/// List the disciplines, or show some with their sources and parameters
+/// List the disciplines, or show some in full
+///
+/// The full form has the sources and the parameters of a discipline.
 #[derive(Debug, Args)]
 pub(crate) struct QdiscsArgs {
     /// Disciplines to show in full, or "all"

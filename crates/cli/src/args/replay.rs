@@ -9,7 +9,9 @@ use fairlane_qdisc::Rate;
 
 use super::shared::{Disciplines, Form, PageFile, ShownTables, Threads, disciplines, seed};
 
-/// Send captured packets through a queue: they arrive as they were captured and leave at the link's rate
+/// Send captured packets through a queue
+///
+/// The packets arrive at the times of the capture and leave at the link's rate.
 ///
 /// Example: fairlane replay uplink.pcap --rate 10mbit --queue choke limit=300p min=100p max=200p
 ///

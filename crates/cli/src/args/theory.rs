@@ -8,7 +8,7 @@ use fairlane_theory::Comparisons;
 
 use super::shared::Form;
 
-/// Compute what a discipline or TCP does in equilibrium, without simulating
+/// Compute the equilibrium of a discipline or TCP
 ///
 /// Example: fairlane theory choke --load 2
 ///
@@ -32,10 +32,10 @@ pub(crate) enum Model {
     Tcp(TcpArgs),
 }
 
-/// Front CHOKe: the goodput of Poisson flows when arrivals are compared with the packet at the head
+/// Front CHOKe: the goodput of Poisson flows
 ///
-/// Pan, Prabhakar and Psounis 2000, equations 1 to 3 and Table II. Services are exponential; there are no thresholds and there
-/// is no limit.
+/// Arrivals are compared with the packet at the head. Pan, Prabhakar and Psounis 2000, equations 1 to 3 and Table II.
+/// Services are exponential; there are no thresholds and there is no limit.
 #[derive(Debug, Args)]
 pub(crate) struct FrontArgs {
     /// The rate of service
@@ -50,9 +50,10 @@ pub(crate) struct FrontArgs {
     pub(crate) form: AnswerForm,
 }
 
-/// Back CHOKe with memory: the admitted rate of Poisson flows when arrivals of the last flows admitted are dropped
+/// Back CHOKe with memory: the admitted rate of Poisson flows
 ///
-/// Pan, Prabhakar and Psounis 2000, equations 4 and 5 and Table III.
+/// Arrivals of the flows that were admitted last are dropped. Pan, Prabhakar and Psounis 2000, equations 4 and 5 and
+/// Table III.
 #[derive(Debug, Args)]
 pub(crate) struct BackArgs {
     /// The rate of each flow's arrivals, in any unit
@@ -67,9 +68,10 @@ pub(crate) struct BackArgs {
     pub(crate) form: AnswerForm,
 }
 
-/// SFB: the probability that a responsive flow is classified as unresponsive
+/// SFB: the probability of a misclassified flow
 ///
-/// Feng, Kandlur, Saha and Shin 2001, equation 1; also the best division of the same number of bins into levels.
+/// A responsive flow is misclassified as unresponsive. Feng, Kandlur, Saha and Shin 2001, equation 1; also the best
+/// division of the same number of bins into levels.
 #[derive(Debug, Args)]
 pub(crate) struct SfbArgs {
     /// Levels
@@ -88,7 +90,7 @@ pub(crate) struct SfbArgs {
     pub(crate) form: AnswerForm,
 }
 
-/// CHOKe: the share of one unresponsive flow among many TCP flows
+/// CHOKe: the share of one unresponsive flow among TCP flows
 ///
 /// The leaky buffer of Wang, Tang and Low 2003, in the limit of many TCP flows that keep the queue above its lower threshold.
 #[derive(Debug, Args)]
@@ -105,7 +107,9 @@ pub(crate) struct OneFlowArgs {
     pub(crate) form: AnswerForm,
 }
 
-/// CHOKe with several candidates: the share of several equal unresponsive flows, and the number of candidates that protect TCP
+/// CHOKe with several candidates: the share of floods
+///
+/// The unresponsive flows are equal. The answer also has the number of candidates that protects TCP.
 #[derive(Debug, Args)]
 pub(crate) struct ChokeMultiArgs {
     /// Unresponsive flows
@@ -124,9 +128,9 @@ pub(crate) struct ChokeMultiArgs {
     pub(crate) form: AnswerForm,
 }
 
-/// gCHOKe: the share of one unresponsive flow when drawing continues while candidates match
+/// gCHOKe: the share of one unresponsive flow
 ///
-/// The bounds are those of Eshete and Jiang (arXiv 1202.0789).
+/// Drawing continues while candidates match. The bounds are those of Eshete and Jiang (arXiv 1202.0789).
 #[derive(Debug, Args)]
 pub(crate) struct GchokeArgs {
     /// Packets that one arrival may match: a whole number, or "infinite"
@@ -171,10 +175,11 @@ pub(crate) struct EchoArgs {
     pub(crate) form: AnswerForm,
 }
 
-/// ECHO: the gain and phase margins of its control loop, by round trip and number of TCP flows
+/// ECHO: the gain and phase margins of its control loop
 ///
-/// The loop is linearised around the equilibrium, with Reno as in Misra, Gong and Towsley 2000. It does not hold where windows have less than two
-/// packets: those are left out. With --tags it includes the noise of rates that are measured by so many tags.
+/// The margins are given by round trip and number of TCP flows. The loop is linearised around the equilibrium, with
+/// Reno as in Misra, Gong and Towsley 2000. It does not hold where windows have less than two packets: those are left
+/// out. With --tags it includes the noise of rates that are measured by so many tags.
 #[derive(Debug, Args)]
 pub(crate) struct EchoStabilityArgs {
     /// The rate of the link, such as 100mbit
@@ -213,10 +218,11 @@ pub(crate) struct EchoStabilityArgs {
     pub(crate) form: AnswerForm,
 }
 
-/// TCP: the throughput at a given loss, round-trip time and timeout
+/// TCP: the throughput at a given loss and round-trip time
 ///
-/// The full and the approximate model of Padhye, Firoiu, Towsley and Kurose 1998, the square root law of Mathis, Semke, Mahdavi and
-/// Ott 1997, and TFRC's equation (RFC 5348). They hold for long Reno flows on a path whose round trip does not depend on the window.
+/// The inputs are the loss, the round trip and the timeout. The full and the approximate model of Padhye, Firoiu,
+/// Towsley and Kurose 1998, the square root law of Mathis, Semke, Mahdavi and Ott 1997, and TFRC's equation (RFC 5348).
+/// They hold for long Reno flows on a path whose round trip does not depend on the window.
 #[derive(Debug, Args)]
 pub(crate) struct TcpArgs {
     /// The probability that a packet is lost, above 0 and below 1

@@ -9,7 +9,7 @@ use fairlane_qdisc::Kind;
 
 use super::shared::{Form, Overrides, Threads, runs};
 
-/// Find the parameters of a discipline for a scenario and a goal
+/// Find a discipline's parameters for a scenario and a goal
 ///
 /// Example: fairlane tune choke-fig3 --queue red --goal 'utilisation>0.9, minimise delay.p95'
 ///

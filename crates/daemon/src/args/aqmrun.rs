@@ -4,11 +4,11 @@ use clap::{Parser, ValueEnum, value_parser};
 use fairlane_console::values::rate;
 use fairlane_qdisc::Rate;
 
-/// CHOKe and its variants on packets of an NFQUEUE: the program of the paper (Linux, root)
+/// CHOKe and its variants on the packets of an NFQUEUE
 ///
-/// First send packets to the queue, as the paper does: iptables -I FORWARD 1 -j NFQUEUE --queue-num 0 --queue-bypass. Then for
-/// example: aqmrun -m 5 -M 15 -b 2000 f. Ctrl-C ends it and prints the counts. `fairlane router` does the same with any
-/// discipline, and with its own rules.
+/// The program of the paper, for Linux and root. First send packets to the queue, as the paper does: iptables -I
+/// FORWARD 1 -j NFQUEUE --queue-num 0 --queue-bypass. Then for example: aqmrun -m 5 -M 15 -b 2000 f. Ctrl-C ends it and
+/// prints the counts. `fairlane router` does the same with any discipline, and with its own rules.
 #[derive(Debug, Parser)]
 #[command(name = "aqmrun", version, max_term_width = 100)]
 pub struct AqmrunArgs {

@@ -11,7 +11,9 @@ use fairlane_qdisc::{Duration, Kind, Rate};
 
 use super::address::address;
 
-/// Put a discipline on a real link: packets of an NFQUEUE, or between two interfaces, wait in it and leave at the link's rate (Linux, root)
+/// Shape a Linux link with a queue discipline
+///
+/// Packets of an NFQUEUE, or between two interfaces, wait in the discipline and leave at the link's rate. Needs root.
 ///
 /// Example: fairlane router --queue-num 0 --rate 10mbit --interface eth0 choke limit=300p min=100p max=200p
 ///

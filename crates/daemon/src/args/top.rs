@@ -6,7 +6,9 @@ use fairlane_qdisc::Duration;
 
 use super::address::{USUAL, address};
 
-/// Watch a running router: rate, backlog, drops by reason, and the flows that lose most
+/// Watch a running router
+///
+/// Shows the rate, the backlog, drops by reason, and the flows that lose most.
 ///
 /// Example: fairlane top 192.168.1.1:9277
 ///
