@@ -1,4 +1,4 @@
-"""What the runners share: the building of the programs, and processes with their cost."""
+"""Code that the runners share: the building of the programs, and processes with their cost."""
 
 import argparse
 import json

@@ -41,7 +41,7 @@ for _ in range(10):
 
 
 class Metrics(NamedTuple):
-    """What routers serve."""
+    """The metrics that routers serve."""
 
     # The type of each family, such as counter, by the name of its samples.
     types: dict[str, str]

@@ -221,7 +221,7 @@ def test_the_same_seed_gives_the_same_outcome_and_another_does_not() -> None:
 
 
 def test_a_discipline_in_python_has_series_and_trace() -> None:
-    """They are those of the library's droptail, row by row."""
+    """The tables are those of the library's droptail, row by row."""
     ours, theirs = (
         scenario("4s").run(queue=queue, series="500ms", trace=True) for queue in (Fifo, fl.DropTail(limit=300))
     )

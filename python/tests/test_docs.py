@@ -1,4 +1,4 @@
-"""What the pages say is true: every block of code runs, and every expression in a line exists."""
+"""The pages are true: every block of code runs, and every expression in a line exists."""
 
 import ast
 import inspect

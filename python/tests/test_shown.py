@@ -1,4 +1,4 @@
-"""What notebooks and interpreters show of results: short, in HTML without scrolling to the side, and never an error."""
+"""Results as notebooks and interpreters show them: short, in HTML without scrolling to the side, and never an error."""
 
 import html.parser
 from typing import Any

@@ -308,7 +308,7 @@ fn pie_bounds_the_delay_under_overload() -> Outcome {
     Ok(())
 }
 
-/// Beside a flow that floods, every other flow keeps its share and a delay of at most 15 ms, the target.
+/// With a flow that floods, every other flow keeps its share and a delay of at most 15 ms, the target.
 #[test]
 fn fq_pie_isolates_an_unresponsive_flow() -> Outcome {
     let mut responses = vec![Response::Reno; 9];

@@ -193,7 +193,7 @@ fn demand(traffic: &Traffic, group: &FlowGroup, narrowest: f64, lifetime: f64) -
             Application::Ftp => f64::INFINITY,
             Application::OnOff(periods) => narrowest * on(periods),
             Application::Video(video) => bits(video.highest()),
-            // Beside the round trips, the link is always busy.
+            // Except for the round trips, the link is always busy.
             Application::Rpc(_) => narrowest,
             Application::Transfers(Transfers { size, think, .. }) => {
                 let bits = size_bits(*size, group);

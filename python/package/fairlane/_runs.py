@@ -227,7 +227,7 @@ def _own(
 
 
 def factory(queue: OwnDiscipline) -> Callable[[str, int, int], object]:
-    """What the compiled part calls to make a discipline for a link."""
+    """The callback by which the compiled part makes a discipline for a link."""
     from fairlane.discipline import Host
 
     return lambda link, rate_bps, seed: queue(Host(link, rate_bps, seed))

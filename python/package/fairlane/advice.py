@@ -38,7 +38,7 @@ class Tuning:
 
     @property
     def verdict(self) -> str:
-        """What was found against the defaults on the held-out seed: ``better``, ``tie`` or ``worse``."""
+        """The comparison with the defaults on the held-out seed: ``better``, ``tie`` or ``worse``."""
         return str(self._tree["verdict"])
 
     @property

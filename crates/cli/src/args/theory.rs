@@ -222,7 +222,7 @@ pub(crate) struct EchoStabilityArgs {
 ///
 /// The inputs are the loss, the round trip and the timeout. The full and the approximate model of Padhye, Firoiu,
 /// Towsley and Kurose 1998, the square root law of Mathis, Semke, Mahdavi and Ott 1997, and TFRC's equation (RFC 5348).
-/// They hold for long Reno flows on a path whose round trip does not depend on the window.
+/// All hold for long Reno flows on a path whose round trip does not depend on the window.
 #[derive(Debug, Args)]
 pub(crate) struct TcpArgs {
     /// The probability that a packet is lost, above 0 and below 1

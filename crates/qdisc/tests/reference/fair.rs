@@ -172,7 +172,7 @@ impl Reference {
     }
 
     /// Sends the packet with the least tag. Of equal tags, the one that has been at the head of its flow for the longest
-    /// time goes first.
+    /// time is served first.
     pub(crate) fn dequeue(&mut self, now: Time) {
         let tag = |q: &Queued| if self.s.clock == Clock::Stfq { q.start } else { q.finish };
         let since = |q: &Queued| self.heads.iter().position(|head| head.0 == q.packet.flow);

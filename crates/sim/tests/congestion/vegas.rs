@@ -14,7 +14,7 @@ fn keeps_one_to_three_packets_queued() {
     }
 }
 
-/// Beside a flow that fills the buffer, Vegas sees the queue and reduces its window (Mo, La, Anantharam and Walrand,
+/// With a flow that fills the buffer, Vegas sees the queue and reduces its window (Mo, La, Anantharam and Walrand,
 /// INFOCOM 1999).
 #[test]
 fn gives_way_to_reno() {

@@ -113,7 +113,7 @@ fn sixteen(kind: &str, others: &str) -> fairlane_scenario::Document {
 }
 
 /// With a short buffer TCP times out often, and the flood gets about a fifth more than 1/17 under WFQ: the shares of
-/// silent flows. Beside flows that never stop it gets 1/17.
+/// silent flows. With flows that never stop it gets 1/17.
 #[test]
 fn a_flood_gets_the_shares_of_silent_flows() {
     for kind in ["wfq", "scfq", "stfq"] {

@@ -42,7 +42,7 @@ impl Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TinShare {
     pub(super) name: &'static str,
-    /// The part of the rate up to which the tin takes precedence.
+    /// The part of the rate up to which the tin is served first.
     pub(super) part: Part,
     /// The bytes of a turn.
     pub(super) quantum: u16,

@@ -241,7 +241,7 @@ impl<P: Packet> DualPi2<P> {
     }
 }
 
-/// Returns the credit after an idle time: the heavier queue goes first, by one packet.
+/// Returns the credit after an idle time: the heavier queue is served first, by one packet.
 const fn first_credit(classic_weight: i64) -> i64 {
     1514 * (2 * classic_weight - PERCENT)
 }

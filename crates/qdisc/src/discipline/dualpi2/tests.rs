@@ -103,7 +103,7 @@ fn the_classic_queue_is_protected() {
     }
 }
 
-/// After an idle time the L queue goes first; packets that a queue sent while the other was empty do not count.
+/// After an idle time the L queue is served first; packets that a queue sent while the other was empty do not count.
 #[test]
 fn an_idle_queue_starts_afresh() {
     let mut queue = dual(10, 0.0);
