@@ -100,7 +100,8 @@ pub struct ProofCase {
 }
 
 impl Advice {
-    /// Returns the answer in a sentence or two: the best discipline, how far it is ahead of which, and what its proof says.
+    /// Returns the answer in a sentence or two: the best discipline, its distance from the second one, and the result
+    /// of its proof.
     #[must_use]
     pub fn sentence(&self) -> String {
         let Some(winner) = self.ranking.first() else { return String::new() };

@@ -33,7 +33,7 @@ impl AdvisePlan {
     /// Plans the candidates: each discipline with its defaults, and with a Latin hypercube of its numeric parameters.
     ///
     /// # Errors
-    /// The goal asks for what the link does not have, the link cannot be simulated, or no discipline is left.
+    /// The goal has a metric that the link lacks, the link cannot be simulated, or no discipline is left.
     pub fn new(settings: AdviseSettings, threads: Option<usize>) -> Result<Self, Error> {
         let mut plan = Self { settings, candidates: Vec::new(), groups: Vec::new(), left_out: Vec::new() };
         let droptail = plan.candidate(&QdiscParameters::new(Kind::DropTail))?;
@@ -85,7 +85,7 @@ impl AdvisePlan {
         for point in hypercube::points(self.settings.variants(), space.dimensions(), &mut random) {
             let Some(parameters) = space.at(&point) else { continue };
             let known = self.candidates[first..].iter().any(|candidate| candidate.parameters == parameters);
-            // What the link refuses is no candidate, as the bounds of some parameters depend on each other.
+            // Parameters that the link refuses are no candidate, as the bounds of some parameters depend on each other.
             if let (false, Ok(candidate)) = (known, self.candidate(&parameters)) {
                 self.candidates.push(candidate);
             }

@@ -13,7 +13,7 @@ use crate::text::{TextError, split, trimmed};
 
 /// The traffic of a link: groups of flows, as text such as `web, 8 cubic, 1 udp 2x`.
 ///
-/// A group is a number of flows, by default one, what they are, and for `udp` the rate of each, absolute (`3mbit`) or
+/// A group is a number of flows, by default one, their kind, and for `udp` the rate of each, absolute (`3mbit`) or
 /// as a multiple of the link's (`2x`).
 ///
 /// | name | flows |

@@ -45,7 +45,7 @@ impl Reading {
     }
 }
 
-/// How good a candidate is: first by what it misses, then by its value. Larger is better in both.
+/// The score of a candidate: first its miss of the bounds, then its value. Larger is better in both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
     /// The slack of the bound that is missed most; 0 if all are met. A bound counts as met if it is one standard error before the limit.

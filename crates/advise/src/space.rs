@@ -86,7 +86,7 @@ impl Space {
         Some(parameters)
     }
 
-    /// Returns the point of `parameters`; what they leave out has the values that follow.
+    /// Returns the point of `parameters`; other parameters have the values that follow.
     pub(crate) fn place(&self, parameters: &QdiscParameters) -> Option<Vec<f64>> {
         let resolved = parameters.explain(self.rate).ok()?.parameters;
         let place = |dimension: &Dimension| {

@@ -57,7 +57,7 @@ pub struct TunePlan {
     document: Document,
     scenario: Scenario,
     space: Space,
-    /// The defaults, and what the file says if that is something else.
+    /// The defaults, and the parameters of the file if they differ.
     candidates: Vec<Candidate>,
     /// New candidates of each round.
     fresh: u32,
@@ -111,8 +111,8 @@ impl TunePlan {
     /// Plans a search for the scenario of `document`.
     ///
     /// # Errors
-    /// The scenario is wrong or has no queue to tune, the goal asks for what it does not have, the discipline has no numeric parameters or
-    /// refuses the scenario, or the budget is too small.
+    /// The scenario is wrong or has no queue to tune, the goal has a metric that it lacks, the discipline has no
+    /// numeric parameters or refuses the scenario, or the budget is too small.
     pub fn new(document: &Document, settings: TuneSettings, threads: Option<usize>) -> Result<Self, Error> {
         let scenario = document.scenario()?;
         settings.goal.check(&scenario)?;

@@ -18,12 +18,12 @@ const LARGE: usize = 4 << 20;
 const PAGE: usize = 64 << 10;
 
 #[allow(unsafe_code, reason = "the trait of allocators is unsafe")]
-// SAFETY: it passes each call to the allocator of the system and returns what that returns, so it keeps what that guarantees. It calls nothing that
-// allocates or panics.
+// SAFETY: it passes each call to the allocator of the system and returns the result, so it keeps that allocator's
+// guarantees. It calls nothing that allocates or panics.
 unsafe impl GlobalAlloc for HugePages {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller fulfils what the allocator of the system requires.
+        // SAFETY: the caller fulfils the requirements of the system's allocator.
         advised(unsafe { System.alloc(layout) }, layout.size())
     }
 

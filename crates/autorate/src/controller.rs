@@ -118,7 +118,7 @@ impl Autorate {
         self.decided(now, action)
     }
 
-    /// Returns what a lack of answers leads to; `None` if they come.
+    /// Returns the consequence of missing answers; `None` if they come.
     fn without_answer(&self, now: Time) -> Option<Action> {
         let silent = now.since(self.answered);
         if silent >= self.config.no_answer {

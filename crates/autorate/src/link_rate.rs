@@ -14,7 +14,8 @@ struct Passage {
     bytes: u64,
 }
 
-/// Measures the rate of a link while it has a queue: between two probes it sends what entered its queue between them.
+/// Measures the rate of a link while it has a queue: between two probes it sends the bytes that entered its queue
+/// between them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinkRate {
     passages: VecDeque<Passage>,

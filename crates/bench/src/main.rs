@@ -1,4 +1,4 @@
-//! Does what callgrind is to count, between two calls of [`begin_count`].
+//! Does the work that callgrind counts, between two calls of [`begin_count`].
 //!
 //! ```text
 //! fairlane-bench list                             prints the names of all kinds

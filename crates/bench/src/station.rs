@@ -34,7 +34,8 @@ impl Load {
     }
 }
 
-/// A packet that is kept elsewhere, as a router's: what a discipline may ask for, and where the packet is.
+/// A packet that is kept elsewhere, as a router's: the properties that a discipline may request, and the place of the
+/// packet.
 ///
 /// Its transport does not slow down. It has 24 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +117,7 @@ fn configured(kind: Kind, load: Load) -> Result<QdiscParameters, ParameterError>
     given.into_iter().try_fold(QdiscParameters::new(kind), |config, (key, text)| config.with(key, text.as_str()))
 }
 
-/// Passes on the packet that arrived last. It does nothing else, so that what remains is the cost of the driver.
+/// Passes on the packet that arrived last. It does nothing else, so that the rest is the cost of the driver.
 #[derive(Default)]
 struct Relay {
     packet: Option<Handle>,
@@ -172,7 +173,7 @@ impl Station {
         Ok(station)
     }
 
-    /// Builds a station whose every packet leaves at once: what it costs is the part of the driver in all measurements.
+    /// Builds a station whose every packet leaves at once: its cost is the part of the driver in all measurements.
     #[must_use]
     pub fn driver(load: Load) -> Self {
         Self::with(Box::new(Relay::default()), load)

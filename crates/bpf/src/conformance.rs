@@ -112,7 +112,7 @@ fn bound(config: &QdiscConfig) -> f64 {
     (1.0 + 5.0 * most) / 4_294_967_296.0 / red.weight
 }
 
-/// Compares the C with what the library did.
+/// Compares the C with the library.
 fn compare(
     name: &str,
     program: &Path,

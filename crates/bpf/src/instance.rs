@@ -64,7 +64,8 @@ pub fn attach(device: &str, program: &Program) -> Result<String, Error> {
     attached.and(swept).map(|()| kind)
 }
 
-/// Detaches the discipline from the root of a device, which gets the kernel's default. What others have attached stays.
+/// Detaches the discipline from the root of a device, which gets the kernel's default. Disciplines that others have
+/// attached stay.
 ///
 /// # Errors
 /// There is no such device, or its discipline is not one of ours.
@@ -75,7 +76,7 @@ pub fn detach(device: &str) -> Result<(), Error> {
         let removed = RouteSocket::open().and_then(|socket| socket.remove_root(ifindex));
         removed.map_err(|source| Error::Netlink { device: device.to_owned(), source })
     });
-    // Also removes what other devices have left behind.
+    // Also removes leftovers of other devices.
     let swept = sweep();
     detached.and(swept)
 }
@@ -313,7 +314,7 @@ fn register(kind: &str, ifindex: u32, program: &Program) -> Result<(), Error> {
     Ok(())
 }
 
-/// Lets a program see what a device sends, before its queue discipline does.
+/// Shows the packets that a device sends to a program, before its queue discipline sees them.
 #[allow(unsafe_code, reason = "libbpf-rs does not have this function of libbpf")]
 fn attach_tcx(program: &ProgramMut<'_>, ifindex: u32) -> Result<Link, libbpf_rs::Error> {
     let index = ifindex.cast_signed();

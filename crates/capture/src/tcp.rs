@@ -19,7 +19,7 @@ const MD5_SIGNATURE: u8 = 19;
 /// The length of a SACK block.
 const BLOCK: usize = 8;
 
-/// Returns what a filter of acknowledgements has to know of the packet that begins with the IP header `ip`; see
+/// Returns the input of a filter of acknowledgements for the packet that begins with the IP header `ip`; see
 /// [`Packet::tcp`](fairlane_qdisc::Packet::tcp). `connection` identifies its addresses and ports.
 ///
 /// `None` if the packet is not TCP, is a fragment, has IPv6 extension headers, or was not captured to the end of its TCP header.

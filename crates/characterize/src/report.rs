@@ -128,7 +128,7 @@ pub struct SubjectReport {
 /// A queue.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct QueueReport {
-    /// Bits sent over what the link could have sent.
+    /// Bits sent, over the capacity of the link.
     pub utilisation: Number,
     /// Mean time in the queue in seconds.
     pub delay_s: Number,

@@ -64,7 +64,7 @@ impl Outputs {
         self.0.iter().try_for_each(Output::check)
     }
 
-    /// Returns the names of what an interruption left of the outputs, for a message; `None` if there are no files.
+    /// Returns the names of the partial outputs of an interruption, for a message; `None` if there are no files.
     pub(crate) fn partial(&self) -> Option<String> {
         let part = |output: &Output| match output.kind {
             OutputKind::Tables => output.path.join("*.partial.*"),

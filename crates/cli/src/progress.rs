@@ -84,7 +84,7 @@ fn watch(control: &Control, total: u64, done: &mpsc::Receiver<()>) {
 #[cfg(all(feature = "lab", target_os = "linux"))]
 struct SecondsBar {
     bar: ProgressBar,
-    /// For a program that reads standard error: what the last line told.
+    /// For a program that reads standard error: the progress in the last line.
     lines: Option<AtomicU64>,
 }
 

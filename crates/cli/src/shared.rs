@@ -84,7 +84,8 @@ pub(crate) fn interrupted(finished: &str) -> String {
     format!("interrupted: {finished}")
 }
 
-/// Writes the tables of all outcomes into `folder`; on standard error it notes what a build without Parquet leaves out.
+/// Writes the tables of all outcomes into `folder`; on standard error it names the tables that a build without Parquet
+/// leaves out.
 pub(crate) fn write_tables(folder: &Path, outcomes: &[Outcome], extent: Extent) -> Result<(), Failure> {
     write_dir(folder, outcomes, extent)?;
     if !cfg!(feature = "parquet") {

@@ -1,4 +1,4 @@
-//! `fairlane advise` and `fairlane tune`: their output in each form, what they refuse, and the router's file.
+//! `fairlane advise` and `fairlane tune`: their output in each form, their refusals, and the router's file.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! `fairlane characterize`: its output in each form, and what it refuses.
+//! `fairlane characterize`: its output in each form, and its refusals.
 
 mod common;
 

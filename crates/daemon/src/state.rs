@@ -83,7 +83,7 @@ pub(crate) struct AutorateState {
     pub(crate) max_bps: u64,
     /// Decisions are not carried out.
     pub(crate) dry_run: bool,
-    /// The reason of the last decision, and what stood in the way of a change.
+    /// The reason of the last decision, and the obstacle to a change.
     pub(crate) reason: String,
     pub(crate) blocker: Option<String>,
     pub(crate) probes_sent: u64,

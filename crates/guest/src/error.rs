@@ -21,7 +21,7 @@ pub enum GuestError {
         /// The reason.
         source: io::Error,
     },
-    /// A file of the kernel is not what it should be.
+    /// A file of the kernel is invalid.
     #[error("{}: {why}", .path.display())]
     Invalid {
         /// The file.

@@ -49,8 +49,8 @@ pub fn is_here() -> bool {
     std::process::id() == 1 && Path::new(JOB).is_file() && Path::new(MODULES).is_dir()
 }
 
-/// Mounts what programs need, loads the modules, lets `work` answer the job, says the answer, and switches the guest off.
-/// Failures are written to the console.
+/// Mounts the file systems, loads the modules, lets `work` answer the job, writes the answer, and switches the guest
+/// off. Failures are written to the console.
 pub fn serve(work: impl FnOnce(&[u8], &mut Progress<'_>) -> Vec<u8>) {
     if let Err(error) = try_serve(work) {
         println!("fairlane in the guest: {error}");

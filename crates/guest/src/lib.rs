@@ -1,7 +1,7 @@
 //! Linux in virtual time.
 //!
 //! A [`Guest`] boots a Linux kernel under QEMU without hardware virtualisation, and with a clock that counts instructions
-//! instead of seconds. What happens inside does not depend on how fast, or how busy, the machine outside is: with the same
+//! instead of seconds. A guest does not depend on the speed or the load of the machine outside: with the same
 //! kernel, the same files, and the same seed a guest does the same to the last byte. It needs no root and changes nothing
 //! on the machine.
 //!

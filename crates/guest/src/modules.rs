@@ -1,4 +1,4 @@
-//! The kernel's modules: which there are, and what each needs.
+//! The kernel's modules, with the modules that each needs.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -156,7 +156,7 @@ impl Translation {
         Some(())
     }
 
-    /// Adds what red and choke have in common; `min` is in mean packets.
+    /// Adds the common parameters of red and choke; `min` is in mean packets.
     fn red_parameters(&mut self, red: &RedParameters, min: f64) {
         self.pair("avpkt", red.avpkt.get());
         let exponent = (-red.weight.log2()).round().clamp(1.0, f64::from(MAX_EXPONENT)) as u32;

@@ -76,7 +76,7 @@ pub(crate) struct LabRouter {
     counts: PacketCounts,
 }
 
-/// A way with what its results are called.
+/// A way with the names of its results.
 struct LabWay {
     /// The side from which its packets come.
     from: Side,
@@ -133,7 +133,7 @@ pub(crate) struct WayCounts {
     pub(crate) kernel: Option<KernelDrops>,
 }
 
-/// The drops of a queue of the kernel, by its own count and by what went in and did not come out.
+/// The drops of a queue of the kernel, by its own count, and by the packets that went in and did not come out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KernelDrops {
     /// By the kernel's count.

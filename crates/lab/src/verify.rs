@@ -90,7 +90,7 @@ impl CheckInput<'_> {
         self.routed.ways.iter().for_each(|way| self.arrivals(way, checks));
     }
 
-    /// Compares what left a queue with what arrived.
+    /// Compares the departures of a queue with the arrivals.
     fn arrivals(&self, way: &WayResults, checks: &mut Checks) {
         let link = match way.from {
             Side::Left => &self.plan.link.forward,

@@ -71,7 +71,8 @@ impl<W: PacketObserver> Shaper<W> {
         }
     }
 
-    /// Offers a packet that arrives at `now`, after the link has sent what it can send by then. `now` never runs backwards.
+    /// Offers a packet that arrives at `now`, after the link has sent as much as it can by then. `now` never runs
+    /// backwards.
     pub fn arrive(&mut self, now: Time, packet: QueuedPacket) {
         self.advance(now);
         if self.packets() == 0 {
@@ -84,7 +85,7 @@ impl<W: PacketObserver> Shaper<W> {
         self.advance(now);
     }
 
-    /// Lets the link send what it can send by `now`.
+    /// Lets the link send as much as it can by `now`.
     pub fn advance(&mut self, now: Time) {
         while let Some(due) = self.due().filter(|due| *due <= now) {
             self.send_next(now, due);

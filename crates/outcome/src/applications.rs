@@ -7,7 +7,7 @@ use crate::schema::{ScoreOutcome, VideoOutcome};
 use crate::score::{Profile, ScoreRun, VoiceRun, mean_opinion_score};
 use crate::{FlowRun, VideoRun};
 
-/// Returns what the viewers of `flows` saw; `None` if none of them is adaptive video.
+/// Returns the playback at the viewers of `flows`; `None` if none of them is adaptive video.
 pub(crate) fn video<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<Box<VideoOutcome>> {
     let viewers: Vec<&VideoRun> = flows.filter_map(|flow| flow.video.as_deref()).collect();
     if viewers.is_empty() {

@@ -115,8 +115,8 @@ record! {
         pub mean_avg: Option<Estimate> => Maybe,
         /// Time in the queue, of the packets given to the link.
         pub delay_s: Delay => Nested,
-        /// Bits that the link sent over what it could have sent, 0 to 1. A packet whose transmission crosses an end of the window counts
-        /// with the part inside.
+        /// Bits that the link sent, over its capacity, 0 to 1. A packet whose transmission crosses an end of the window
+        /// counts with the part inside.
         pub utilisation: Estimate => Real,
         /// Deviation of the goodputs of the flows whose last queue this is from equal parts of its link, see
         /// [`stats::normalised_deviation`](crate::stats::normalised_deviation).

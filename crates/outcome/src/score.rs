@@ -1,4 +1,4 @@
-//! Scores of applications: what delays and losses mean to those who use them.
+//! Scores of applications: the effect of delays and losses on their users.
 
 mod e_model;
 mod qoo;

@@ -76,7 +76,7 @@ impl FromIterator<f64> for Moments {
     }
 }
 
-/// The 0.975 quantile of Student's t distribution: what the standard error of a mean is multiplied with for its
+/// The 0.975 quantile of Student's t distribution: the factor of a mean's standard error for its
 /// 95 % interval. With 0 degrees of freedom it is infinite.
 ///
 /// The distribution with a whole number of degrees of freedom is a finite sum (Abramowitz and Stegun, 26.7.3 and

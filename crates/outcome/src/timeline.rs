@@ -1,4 +1,4 @@
-//! How a run went, as one value every so often: what the figures of a page show.
+//! The course of a run, sampled at an interval, for the figures of a page.
 
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -33,7 +33,7 @@ impl Library {
     /// The claims in `books`: names of files and their texts.
     ///
     /// # Errors
-    /// A book cannot be read, or what it names does not exist or exists twice.
+    /// A book cannot be read, or a name in it does not exist or exists twice.
     pub fn of(books: &[(&str, &str)]) -> Result<Self, Error> {
         let books = books.iter().map(|(name, text)| Book::parse(name, text)).collect::<Result<Vec<_>, _>>()?;
         check::check(&books)?;

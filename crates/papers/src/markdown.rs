@@ -62,7 +62,7 @@ pub fn documents(books: &[Book], verdicts: &[Verdict<'_>], results: &Results) ->
     Ok(documents)
 }
 
-/// The verdicts counted by what they rest on.
+/// The verdicts counted by their basis.
 fn bases(verdicts: &[Verdict<'_>]) -> String {
     let mut text = String::from("\n| claims that rest on | met | fell short | not decided |\n|---|---|---|---|\n");
     for Tally { basis, met, short, undecided } in tallies(verdicts) {

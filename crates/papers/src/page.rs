@@ -59,7 +59,7 @@ fn counts(verdicts: &[Verdict<'_>]) -> Vec<Badge> {
         .collect()
 }
 
-/// The verdicts counted by what they rest on.
+/// The verdicts counted by their basis.
 fn bases(verdicts: &[Verdict<'_>]) -> Table {
     let tallies = tallies(verdicts);
     let number = |of: fn(&Tally) -> usize| tallies.iter().map(|tally| Cell::Number(of(tally).to_string())).collect();

@@ -23,7 +23,7 @@ const VECTORS: [(&str, &str); 12] = [
 pub(crate) struct Agreement {
     /// The number of operations.
     pub(crate) operations: u64,
-    /// The number of operations that led to what the vectors have.
+    /// The number of operations with the results of the vectors.
     pub(crate) agreed: u64,
 }
 

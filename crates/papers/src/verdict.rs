@@ -226,7 +226,7 @@ pub struct Tally {
     pub undecided: usize,
 }
 
-/// Counts the verdicts by what they rest on. Claims that were not run are left out, and a basis without claims.
+/// Counts the verdicts by their basis. Claims that were not run are left out, and a basis without claims.
 #[must_use]
 pub fn tallies(verdicts: &[Verdict<'_>]) -> Vec<Tally> {
     let tally = |basis: Basis| {

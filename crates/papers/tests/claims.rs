@@ -1,4 +1,4 @@
-//! The claims as they stand: their short forms, and what the documentation says of the full ones.
+//! The claims as they stand: their short forms, and the documentation of the full ones.
 
 use std::fs;
 use std::path::Path;

@@ -96,7 +96,7 @@ pub trait Packet {
         true
     }
 
-    /// Returns what a filter of acknowledgements has to know of the packet's TCP header. Only `cake` with `ack_filter` asks, of each
+    /// Returns the packet's TCP header for a filter of acknowledgements. Only `cake` with `ack_filter` asks, of each
     /// packet of a queue to which a TCP packet comes.
     ///
     /// By default `None`: the packet is not TCP, or does not tell, and is neither dropped as an acknowledgement nor the reason for

@@ -14,8 +14,8 @@ pub const fn is_available() -> bool {
 /// The bytes that a cache of these processors loads at once.
 const LINE: usize = 64;
 
-/// Asks for each cache line of `item`, without what it points to; for nothing if there is no item. Most processors load some twenty lines at a time: if
-/// more are asked for, the next instructions wait.
+/// Prefetches each cache line of `item`, without the targets of its pointers; does nothing without an item. Most
+/// processors load some twenty lines at a time: if more are asked for, the next instructions wait.
 ///
 /// ```
 /// use fairlane_qdisc::prefetch::prefetch;

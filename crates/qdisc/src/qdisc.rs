@@ -37,8 +37,8 @@ pub trait Qdisc<P: Packet> {
     /// its configuration gives takes precedence. By default the rate is ignored.
     fn link_rate(&mut self, _rate: Rate) {}
 
-    /// Calls `each` with every queued packet that the last arrival was compared with and did not match, for displays of what a
-    /// discipline does. Packets that matched were dropped and are not queued any more.
+    /// Calls `each` with every queued packet that the last arrival was compared with and did not match, for displays of
+    /// the discipline's decisions. Packets that matched were dropped and are not queued any more.
     ///
     /// The candidates are valid until the next call that changes the queue. By default there are none: only disciplines
     /// of the CHOKe family, which compare arrivals with queued packets, report any.

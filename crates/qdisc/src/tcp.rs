@@ -6,7 +6,7 @@
 pub struct TcpHeader {
     /// Identifies the connection and the direction: the same for packets with the same addresses and ports, and for no others.
     pub connection: u64,
-    /// The packet has the flag ACK and not the flag SYN, so that `number` says what has been received.
+    /// The packet has the flag ACK and not the flag SYN, so that `number` tells the received data.
     pub acknowledges: bool,
     /// The acknowledgement number.
     pub number: u32,

@@ -8,7 +8,7 @@
 //! | [`Packets`] | `100p` | packets |
 //! | [`Size`] | `100p` or `150kb` | either |
 //!
-//! A bare number is an error that says what to write: a unit is never guessed.
+//! A bare number is an error with a remedy: a unit is never guessed.
 
 use alloc::format;
 use alloc::string::{String, ToString};

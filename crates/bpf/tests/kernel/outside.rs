@@ -28,7 +28,7 @@ const CHECKS: [Check; 3] = [
 const SHORT_CPU_S: u64 = 300;
 const LONG_CPU_S: u64 = 7200;
 
-/// Runs what the arguments ask for.
+/// Runs the tests that the arguments name.
 pub(super) fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let long = arguments.iter().any(|word| word == "--ignored");

@@ -79,7 +79,7 @@ pub(super) fn generate(traffic: &Traffic) -> Result<Generated, Box<dyn Error>> {
     generated()
 }
 
-/// Tells the generator what to send.
+/// Configures the packets of the generator.
 pub(super) fn prepare(traffic: &Traffic) -> Result<(), Box<dyn Error>> {
     fs::write(format!("{GENERATOR}/kpktgend_0"), "rem_device_all")?;
     fs::write(format!("{GENERATOR}/kpktgend_0"), format!("add_device {DEVICE}"))?;

@@ -63,7 +63,7 @@ fn details(text: &str) -> Result<Details, String> {
 pub(crate) struct SeriesFile {
     /// Write the counts of each flow and each queue in each interval, warm-up included: FILE.csv (or .parquet) becomes
     /// FILE.flows.csv and FILE.queues.csv, and under several disciplines FILE.KIND.flows.csv and FILE.KIND.queues.csv of the first run
-    /// of each. With --json, what a page shows over time is printed too
+    /// of each. With --json, the series of a page are printed too
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     series: Option<PathBuf>,
 

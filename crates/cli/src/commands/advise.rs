@@ -142,7 +142,7 @@ fn proof(advice: &Advice, width: usize) -> String {
     aligned(&rows, width)
 }
 
-/// Returns rows as columns side by side; what does not fit goes below, with the first column again.
+/// Returns rows as columns side by side; further columns go below, with the first column again.
 fn aligned(rows: &[Vec<String>], width: usize) -> String {
     let count = rows.first().map_or(0, Vec::len);
     let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

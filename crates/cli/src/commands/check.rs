@@ -9,7 +9,7 @@ use fairlane_scenario::{FlowGroup, Hop, Link, LinkSide, Scenario, Traffic, Wire}
 use crate::args::check::CheckArgs;
 use crate::shared;
 
-/// Checks a scenario as `fairlane run` would, and prints what it describes.
+/// Checks a scenario as `fairlane run` would, and prints its description.
 pub(crate) fn execute(args: &CheckArgs) -> Result<(), Failure> {
     let scenario = shared::document(Some(&args.file), &args.overrides)?.scenario()?;
     let needs = Needs::of([&scenario], 1, None);

@@ -40,7 +40,7 @@ enum Work {
     Recorded(Box<Recording>),
 }
 
-/// A scenario, and what its run is recorded in.
+/// A scenario, and the records of its run.
 #[derive(Debug)]
 struct Recording {
     scenario: Scenario,

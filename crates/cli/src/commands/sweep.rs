@@ -133,7 +133,7 @@ impl SweepCommand {
         Ok((all.into_values().collect(), result.interrupted))
     }
 
-    /// Removes what only an unfinished sweep needs, or says how it continues.
+    /// Removes the journal of a finished sweep, or tells how to continue an unfinished one.
     fn end(self, interrupted: bool, there: &str) -> Result<(), Failure> {
         match (self.out, self.journal) {
             (_, None) if interrupted => {

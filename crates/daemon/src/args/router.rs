@@ -43,7 +43,7 @@ pub struct RouterArgs {
     #[command(flatten)]
     pub(crate) options: FileOptions,
 
-    /// Print what would be done, the firewall rules included, and do nothing
+    /// Print the actions, the firewall rules included, and take none
     #[arg(long)]
     pub(crate) dry_run: bool,
 

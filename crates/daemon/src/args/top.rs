@@ -12,8 +12,8 @@ use super::address::{USUAL, address};
 ///
 /// Example: fairlane top 192.168.1.1:9277
 ///
-/// Reads what the router serves at its --metrics address. s sorts the flows by another column; q, Esc and Ctrl-C end. On a pipe,
-/// and where TERM is dumb, it prints once.
+/// Reads the state from the router's --metrics address. s sorts the flows by another column; q, Esc and Ctrl-C end. On
+/// a pipe, and where TERM is dumb, it prints once.
 #[derive(Debug, Args)]
 pub struct TopArgs {
     /// Where the router serves its metrics: a port of this machine, a host and a port, or the path of a socket [default: the socket of

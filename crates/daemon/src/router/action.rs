@@ -15,7 +15,7 @@ use crate::args::router::{GuardedRules, Log, RouterArgs};
 pub(super) enum Action {
     /// Run the router.
     Run(Box<Ready>),
-    /// Print what would be done.
+    /// Print the actions.
     DryRun(Box<Ready>),
     /// Remove the rules of killed routers.
     Clean,

@@ -41,8 +41,8 @@ pub(super) struct OwnCounts {
     pub(super) rules_restored: u64,
 }
 
-/// Returns all metrics of a router from the report of each of its ways. What is counted for the router as a whole has the labels of the
-/// first.
+/// Returns all metrics of a router from the report of each of its ways. Counts of the router as a whole have the labels
+/// of the first.
 pub(super) fn text_of_ways(
     ways: impl Iterator<Item = (Way, Report, Option<AutorateView>)>,
     counts: OwnCounts,
@@ -164,7 +164,7 @@ fn of_rates(metrics: &mut MetricsEncoder<'_>, rates: &LinkRates) -> fmt::Result 
     Ok(())
 }
 
-/// Writes what every path has.
+/// Writes the metrics of every path.
 fn of_discipline(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
     let counters = &report.counters;
     metrics.counts("arrived", "that came to the queue", &[(None, counters.arrived)])?;
@@ -192,7 +192,7 @@ fn of_backlog(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result 
     Ok(())
 }
 
-/// Writes what only a router in this process knows.
+/// Writes the metrics of a router in this process only.
 fn of_flows_and_delays(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
     let flows = report.flows.get(..FLOWS).unwrap_or(&report.flows);
     metrics.of_flows(

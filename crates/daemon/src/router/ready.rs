@@ -1,4 +1,4 @@
-//! A router that can be started, and what a dry run tells of it.
+//! A router that can be started, and the output of its dry run.
 
 use fairlane_autorate::Config;
 use fairlane_console::{Failure, explain, output};
@@ -18,7 +18,7 @@ pub(super) struct Ready {
     pub(super) rules: Vec<Rules>,
 }
 
-/// Returns the rules to install, after a check that the machine has what they or the bridge need.
+/// Returns the rules to install, after a check that the machine supports them or the bridge.
 pub(super) fn rules(settings: &Settings) -> Result<Vec<Rules>, Failure> {
     let mut all = Vec::new();
     for way in &settings.ways {

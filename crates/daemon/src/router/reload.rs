@@ -29,7 +29,7 @@ impl Supervisor<'_> {
         notify(&[NotifyState::Ready]);
     }
 
-    /// Takes `new` settings. What may fail comes first, so that on an error everything is as before.
+    /// Takes `new` settings. Steps that may fail come first, so that on an error everything is as before.
     fn replace(&mut self, new: Settings) -> Result<(), String> {
         self.settings.can_become(&new)?;
         new.can_be_built()?;

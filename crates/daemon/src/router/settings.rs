@@ -153,7 +153,7 @@ impl Settings {
         runtime_file(&format!("{name}{SOCKET}"))
     }
 
-    /// Returns what an operator should know before packets wait.
+    /// Returns the warnings for an operator, before packets wait.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = self.doubts.clone();
         if let Metrics::At(address) = &self.metrics
@@ -175,7 +175,8 @@ impl Settings {
         warnings
     }
 
-    /// Returns what a flood keeps under the discipline, if that is much more than its fair share; `None` also if it is not known.
+    /// Returns the part of the link that a flood keeps under the discipline, if that is much more than its fair share;
+    /// `None` also if it is not known.
     pub(super) fn note(&self) -> Option<String> {
         let way = self.ways.first()?;
         let (kind, mix) = (way.discipline.kind(), Mix { rate: way.link.rate, rtt: None, flows: None });

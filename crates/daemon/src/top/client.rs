@@ -103,7 +103,7 @@ fn ask(agent: &Agent, address: &str) -> Result<States, String> {
     states(&text, address)
 }
 
-/// Reads what the router at `place` has answered.
+/// Reads the answer of the router at `place`.
 fn states(text: &str, place: &str) -> Result<States, String> {
     let both = || {
         let ways: BTreeMap<String, State> = serde_json::from_str(text).ok()?;

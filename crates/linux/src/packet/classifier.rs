@@ -45,7 +45,7 @@ pub struct PacketNeeds {
 }
 
 impl PacketNeeds {
-    /// Returns what a discipline of `config` needs.
+    /// Returns the needs of a discipline of `config`.
     #[must_use]
     pub const fn of(config: &AnyConfig) -> Self {
         match config {

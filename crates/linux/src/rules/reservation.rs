@@ -7,7 +7,7 @@ use fairlane_qdisc::Duration;
 use super::RuleError;
 use crate::sys::lock_file::Lock;
 
-/// The time that a router which is ending has to release what it has reserved.
+/// The time that an ending router has to release its reservations.
 const ENDING: Duration = Duration::from_millis(2000);
 
 /// Interfaces and the number of a queue, reserved for a router while this exists.

@@ -1,4 +1,5 @@
-//! Quality of Outcome (draft-ietf-ippm-qoo, section 7.1): where a path stands between what an application needs and what makes it useless.
+//! Quality of Outcome (draft-ietf-ippm-qoo, section 7.1): the place of a path between an application's requirements and
+//! its limit of usefulness.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -72,7 +73,7 @@ impl Profile {
         }
     }
 
-    /// Returns what it requires.
+    /// Returns the requirements of the application.
     #[must_use]
     pub const fn requirements(self) -> PathRequirements {
         let (quantile, unacceptable_s, loss) = match self {

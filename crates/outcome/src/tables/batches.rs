@@ -17,7 +17,7 @@ use crate::OutputFile;
 
 /// Rows that are held back until they are written together.
 const HELD: usize = 8192;
-/// Rows of a Parquet row group: what a reader, and the writer's memory, must hold at once.
+/// Rows of a Parquet row group: the number that a reader, and the writer's memory, must hold at once.
 const ROW_GROUP: usize = 128 * 1024;
 
 impl Table<'_> {

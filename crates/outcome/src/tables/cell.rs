@@ -1,6 +1,6 @@
 //! Columns and cells of tables that grow.
 
-/// A column: its name, what it holds, and whether a row may have nothing there.
+/// A column: its name, its type, and whether a row may have nothing there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     pub(super) name: &'static str,

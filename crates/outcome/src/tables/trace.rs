@@ -64,7 +64,7 @@ impl TraceEvent {
         }
     }
 
-    /// Why it happened, as the table says it: empty for what needs no reason.
+    /// The reason of the event, as in the table: empty for events without one.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {

@@ -11,7 +11,7 @@
 //! **Deviations.** m_fair starts at the shadow buffer's size, where it drops nothing, and stays between 0.001 and that:
 //! without bounds it would grow for as long as the link is idle. The controller runs at arrivals and departures, for
 //! all the intervals that have ended: the queue has not changed in between. Flows are counted by their keys, not by a
-//! hash. The paper does not say what the queue's target is; the text form takes the middle of tc's thresholds for RED.
+//! hash. The paper does not give the queue's target; the text form takes the middle of tc's thresholds for RED.
 //!
 //! **Cost.** Two random numbers and a lookup of the flow; one in `sample` arrivals takes up to two lookups and a random
 //! number more. No division on the packet path.

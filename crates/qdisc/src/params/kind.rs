@@ -85,7 +85,7 @@ impl Kind {
         self.info().year
     }
 
-    /// Returns what it needs to know beyond the packets themselves.
+    /// Returns the inputs that the discipline needs in addition to the packets themselves.
     #[must_use]
     pub const fn needs(self) -> &'static str {
         self.info().needs

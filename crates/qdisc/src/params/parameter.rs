@@ -127,7 +127,7 @@ impl Domain {
         }
     }
 
-    /// Returns what to write in place of the bare number `number`.
+    /// Returns a replacement with a unit for the bare number `number`.
     fn with_unit(self, number: &str) -> Option<String> {
         match self {
             Self::Size => Some(format!("\"{number}p\" for packets or \"{number}kb\" for kilobytes")),

@@ -1,4 +1,4 @@
-//! A discipline chosen by name: its parameters as they were given, and what they resolve into.
+//! A discipline chosen by name: its parameters as they were given, and their resolved values.
 
 use alloc::format;
 use alloc::string::String;

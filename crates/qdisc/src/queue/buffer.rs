@@ -1,4 +1,5 @@
-//! A FIFO with what every discipline over one FIFO needs: the hard limit, the counters, and reports to the sink.
+//! A FIFO with the common parts of all disciplines over one FIFO: the hard limit, the counters, and reports to the
+//! sink.
 
 use crate::queue::fifo::{Fifo, Place};
 use crate::queue::room::Room;

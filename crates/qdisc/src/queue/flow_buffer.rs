@@ -1,5 +1,5 @@
-//! A queue for each flow, with what every discipline with such queues needs: the flow's number, one hard limit for all
-//! queues, the longest queue, the counters, and reports to the sink.
+//! A queue for each flow, with the common parts of all disciplines with such queues: the flow's number, one hard limit
+//! for all queues, the longest queue, the counters, and reports to the sink.
 
 use alloc::vec::Vec;
 

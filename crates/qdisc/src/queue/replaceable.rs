@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(queue.dequeue(at(8), &mut ()), Some(packet(2)));
     }
 
-    /// Counts what a sink is told.
+    /// Counts the reports to a sink.
     #[derive(Default)]
     struct Told {
         dropped: Vec<u64>,

@@ -1,4 +1,4 @@
-//! A recorder of what happens to packets.
+//! A recorder of the events of packets.
 
 use alloc::vec::Vec;
 
@@ -41,8 +41,8 @@ impl Recorder {
         packet
     }
 
-    /// Checks the counters of `queue`, all of whose events this recorder has seen: what arrived departed, was dropped, or is in
-    /// the queue; and each reason counts the drops and marks that were told.
+    /// Checks the counters of `queue`, all of whose events this recorder has seen: each arrival has departed, was
+    /// dropped, or is in the queue; and each reason counts the drops and marks that were told.
     ///
     /// # Panics
     /// A counter differs.

@@ -1,5 +1,5 @@
-//! Conformance vectors: a discipline, operations at their times, and what each led to. `conformance/README.md` describes the
-//! file: JSON Lines, a header and a line for each operation.
+//! Conformance vectors: a discipline, operations at their times, and the result of each. `conformance/README.md`
+//! describes the file: JSON Lines, a header and a line for each operation.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -112,7 +112,7 @@ impl Vector {
         Ok(vector)
     }
 
-    /// Replays the operations with the library's discipline, and returns what each led to.
+    /// Replays the operations with the library's discipline, and returns the result of each.
     ///
     /// # Errors
     /// The parameters contradict each other.
@@ -121,7 +121,7 @@ impl Vector {
     }
 }
 
-/// Gives `operations` to `queue`, and returns what each led to.
+/// Gives `operations` to `queue`, and returns the result of each.
 pub fn replay(queue: &mut dyn Qdisc<SimplePacket>, operations: &[Operation]) -> Vec<Step> {
     let mut labels = HashMap::new();
     let mut step = |operation: &Operation| {

@@ -116,7 +116,7 @@ impl BridgeDriver {
         Ok(passed >= BATCH)
     }
 
-    /// Lets the kernel send what it has not accepted yet, and gives up after a while.
+    /// Lets the kernel send the frames that it has not accepted yet, and gives up after a while.
     fn flush(&mut self) -> io::Result<()> {
         for _ in 0..LAST_TRIES {
             self.to.flush()?;

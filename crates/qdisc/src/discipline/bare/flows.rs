@@ -20,7 +20,8 @@ pub(super) struct ActiveFlow {
     /// Its packets in the queue, and the bytes in them.
     packets: u32,
     pub(super) bytes: u64,
-    /// The estimate of what it gets: the rate of its admitted packets, in bytes per second, or its average queue, in bytes.
+    /// The estimate of the flow's service: the rate of its admitted packets, in bytes per second, or its average queue,
+    /// in bytes.
     pub(super) estimate: f64,
     /// The exponent of its drop probability.
     pub(super) beta: f64,

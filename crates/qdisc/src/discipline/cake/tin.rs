@@ -230,7 +230,8 @@ impl Tin {
         }
     }
 
-    /// Returns what `queue` may send in a turn: a quantum, divided among the bulk flows of the busier of its hosts.
+    /// Returns the bytes that `queue` may send in a turn: a quantum, divided among the bulk flows of the busier of its
+    /// hosts.
     fn quantum(&self, queue: usize) -> i64 {
         let TinFlow { source, destination, .. } = self.flows[queue];
         let mut load = 1;

@@ -89,7 +89,7 @@ pub(crate) fn same_unit(key: &str, size: Size, other: Size) -> Result<(), Parame
     Err(ParameterError::new(key, message))
 }
 
-/// The drawing factor and what moves it.
+/// The drawing factor and its control.
 #[derive(Debug)]
 pub(super) struct DrawingFactor {
     threshold: f64,

@@ -14,7 +14,7 @@ use crate::Packet;
 use crate::queue::fifo::Fifo;
 use crate::queue::tagged::Stamped;
 
-/// The packets that go ahead, and what the FIFO holds by the bits of tags.
+/// The packets that go ahead, and counts of the FIFO's packets by the bits of tags.
 #[derive(Debug)]
 pub(super) struct SparseLane<P> {
     pub(super) fifo: Fifo<Stamped<P>>,

@@ -215,7 +215,7 @@ impl RedCore {
         self.straight
     }
 
-    /// Updates the flag of [`is_straight`](Self::is_straight), after a change of what it depends on.
+    /// Updates the flag of [`is_straight`](Self::is_straight), after a change of one of its conditions.
     fn straighten(&mut self) {
         self.straight = self.is_simple && self.settled && self.idle_since.is_none();
     }
@@ -364,7 +364,7 @@ impl RedCore {
         self.count += self.step(bytes);
     }
 
-    /// Returns what a packet of `bytes` bytes counts: 1, or with `byte_drop` its size in mean packets.
+    /// Returns the count of a packet of `bytes` bytes: 1, or with `byte_drop` its size in mean packets.
     fn step(&self, bytes: u32) -> f64 {
         if self.parameters.byte_drop { f64::from(bytes) * self.per_avpkt } else { 1.0 }
     }

@@ -11,7 +11,7 @@
 //! responsiveness and for the spacing of drops.
 //!
 //! **Deviations.** Intervals begin with the first arrival, and one is judged at the first arrival after its end:
-//! nothing else changes what they count. The length follows the averaged drop rate, as in ns-2. RED's average includes
+//! nothing else changes their counts. The length follows the averaged drop rate, as in ns-2. RED's average includes
 //! arrivals that do not reach RED; ns-2's filter compares the average as of the last packet that did. A mark counts as
 //! a drop does. A released flow is forgotten. Rewards count intervals that have ended, where ns-2 counts the coming one
 //! too.

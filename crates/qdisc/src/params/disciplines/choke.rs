@@ -175,7 +175,8 @@ pub(crate) fn mloc(r: &mut Resolver<'_>) -> Result<mloc::Config, ParameterError>
     Ok(mloc::Config { limit, memory })
 }
 
-/// Resolves what all kinds over RED have in common; they differ in the number of candidates, and in where these come from.
+/// Resolves the common parameters of all kinds over RED; they differ in the number of candidates, and in where these
+/// come from.
 fn over_red(
     r: &mut Resolver<'_>,
     candidates: impl FnOnce(&mut Resolver<'_>, &red::RedParameters) -> Result<Candidates, ParameterError>,
