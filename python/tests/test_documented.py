@@ -106,7 +106,7 @@ def fields(owner: Any) -> dict[str, Any]:
 
 
 def explained(doc: str, key: str) -> str:
-    """The description of a parameter or an attribute in a docstring: its entry, or else the sentences that mention it."""
+    """The description of a parameter or an attribute: its entry, or else the sentences that mention it."""
     entry = re.search(rf"^( +){key}: (.*(?:\n\1 +.*)*)", doc, flags=re.MULTILINE)
     if entry:
         return re.sub(r"\s+", " ", entry[2])

@@ -3,8 +3,7 @@
 //! ```text
 //! fairlane-bench list                             prints the names of all kinds
 //! fairlane-bench kinds FLOWS LENGTH STEPS KIND…   for each kind, STEPS arrivals with their departures at LENGTH packets
-//! fairlane-bench times FLOWS LENGTH ROUNDS KIND… the nanoseconds of an arrival, the kinds in turn, and their ratio to
-//! the first
+//! fairlane-bench times FLOWS LENGTH ROUNDS KIND…  the nanoseconds of an arrival, the kinds in turn, over the first one's
 //! fairlane-bench scenario FILE DURATION NAME…     a run of the scenario without these shortcuts: `lazy-links`, `early-hosts`
 //!                                                 and `prefetch`; its number of events is printed
 //! ```
