@@ -1,4 +1,4 @@
-# What measures and checks may use beside jq itself.
+# The functions of measures and checks, in addition to jq's own.
 def group($name): first(.groups[] | select(.name == $name));
 def queue($name): first(.queues[] | select(.name == $name));
 def flow($name): first(.flows[] | select(.name == $name));

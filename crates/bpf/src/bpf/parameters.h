@@ -14,7 +14,7 @@ struct scale {
 enum spacing { SPACING_NONE, SPACING_COUNT, SPACING_WAIT };
 enum draw { DRAW_RANDOM, DRAW_WITH_REPLACEMENT, DRAW_LINUX, DRAW_FRONT, DRAW_BACK };
 
-// Sizes are in packets, or in bytes where the flag beside them says so.
+// Sizes are in packets, or in bytes where their flag says so.
 struct parameters {
 	__u64 limit, limit_in_bytes;
 	__u64 slots; // of the ring, a power of two of at least 4/3 limit

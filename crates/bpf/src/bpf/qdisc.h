@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 // The operations of a queue discipline, for each of which the file that includes this one names its `decide`.
 //
-// The kernel calls enqueue, dequeue and reset with the root lock held, so the state needs no lock of its own.
+// The kernel calls enqueue, dequeue and reset with the root lock held, so the state needs no separate lock.
 #pragma once
 
 #include "mark.h"

@@ -112,7 +112,7 @@ export class Dialogs {
     byId("command", HTMLDialogElement).showModal();
   }
 
-  /** Does the runs, each discipline in a worker of its own, and shows their outcomes. */
+  /** Does the runs, each discipline in a separate worker, and shows their outcomes. */
   openRuns(state: State, requests: readonly Request[]): void {
     byId("runs-about", HTMLParagraphElement).textContent =
       `Each discipline runs ${RUNS} times with other random numbers, for the whole duration of the scenario. The values are means with their 95 % intervals: those of ${command(state, RUNS)}`;

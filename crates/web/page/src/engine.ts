@@ -43,7 +43,7 @@ export class Engine {
     this.#exports = exports;
   }
 
-  /** Loads the module, which is beside the page. */
+  /** Loads the module, which is next to the page. */
   static async load(): Promise<Engine> {
     const answer = await fetch("fairlane.wasm");
     if (!answer.ok) throw new Error(`fairlane.wasm: ${answer.status} ${answer.statusText}`);
