@@ -43,7 +43,7 @@
 //! 4. Nobody reads the state of a lazily processed link as of a time up to which it has not been processed, and all catch up at
 //!    the end of a step. *Checked: no packet is sent to a time that has passed ([`Schedule`]).*
 //! 5. An early host reads nothing that others write, and takes no packets that arrive at or after the end of the step.
-//! *Checked: [`hosts`](crate::flow::hosts), and `tests/unobserved.rs`.*
+//!    *Checked: [`hosts`](crate::flow::hosts), and `tests/unobserved.rs`.*
 //! 6. Injected packets = delivered + dropped + lost + inside. *Checked at the end of a run (`run/engine.rs`).*
 //! 7. A change of a rate can only shorten a lookahead. *[`Schedule::shorten`] sees to that.*
 //! 8. A partition of a divided run posts its mail before it publishes its clock. *Checked by 4 at the other partition.*
