@@ -48,7 +48,7 @@ fn with_features(features: &str, under_cargo: bool) -> String {
         let arguments: Vec<String> = command_line().into_iter().skip(1).collect();
         format!("run: cargo run --release --features {features} -- {}", quoted(&arguments))
     } else {
-        // `full` leaves out what needs tools beside Rust's.
+        // `full` leaves out what needs tools in addition to Rust's.
         let everything = if features.split(',').any(|feature| feature == "bpf") {
             "--features full,bpf for everything; bpf needs clang 16 or later and the headers of libelf and zlib"
         } else {

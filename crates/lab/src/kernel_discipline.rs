@@ -279,7 +279,7 @@ impl Translation {
 
     fn cake(&mut self, config: &cake::Config) {
         self.word("cake");
-        // The library's thresholds and quanta follow the link's rate; the kernel's follow the rate of its own shaper.
+        // The library's thresholds and quanta follow the link's rate; the kernel's follow their shaper's rate.
         let bandwidth = config.bandwidth.unwrap_or(self.rate);
         self.pair("bandwidth", format!("{}bit", bandwidth.bits_per_second()));
         // Given any overhead, it counts from behind the Ethernet header.

@@ -1,4 +1,4 @@
-//! Numbers of a paper, shown beside our results.
+//! Numbers of a paper, compared with our results.
 
 /// One number of a paper.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -109,7 +109,7 @@ fn reasons(queue: &QueueOutcome) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShownQueue<'a> {
     pub(crate) name: &'a str,
-    /// Figures of other queues stand beside its own.
+    /// Figures of other queues are next to those of this one.
     several: bool,
 }
 

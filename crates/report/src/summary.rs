@@ -101,7 +101,7 @@ pub(crate) fn titled(
     [Titled::answer(title, first)].into_iter().chain(queues).chain(paths).collect()
 }
 
-/// The notes about what limits flows besides the queues, of all outcomes.
+/// The notes about what limits flows other than the queues, of all outcomes.
 pub(crate) fn notes(outcomes: &[Outcome]) -> Vec<String> {
     let mut all = each(outcomes.iter().flat_map(|outcome| outcome.notes.iter().cloned()));
     if all.len() > MOST_NOTES {
@@ -210,7 +210,7 @@ pub(crate) fn with_groups(
     table
 }
 
-/// Adds the goodput of all flows together, if shapers are compared: behind a buffer of its own a link may carry much that is sent
+/// Adds the goodput of all flows together, if shapers are compared: behind its own buffer a link may carry much that is sent
 /// again.
 pub(crate) fn with_goodput(table: TextTable, outcomes: &[Outcome]) -> TextTable {
     if !outcomes.iter().any(|outcome| shaper(outcome).is_some()) {

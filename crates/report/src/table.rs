@@ -211,7 +211,7 @@ impl TextTable {
     }
 }
 
-/// Returns the number of columns that fit beside each other: at least one.
+/// Returns the number of columns that fit next to each other: at least one.
 fn fitting(columns: &[TextColumn], room: usize) -> usize {
     let mut used = 0;
     let fits = |column: &&TextColumn| {

@@ -68,7 +68,7 @@ const FILES: [(&str, &str); 3] = [
     ("leo.csv", include_str!("../data/leo.csv")),
 ];
 
-/// What begins a line for editors.
+/// The begin of a line for editors.
 const DIRECTIVE: &str = "#:";
 
 impl Bundled {

@@ -1,6 +1,6 @@
 //! A JSON Schema of scenario files, made of the rows that the reader checks files against.
 //!
-//! It is of draft-07, the last one that taplo reads, the language server of most editors. Taplo finds keys by `properties`, `oneOf`,
+//! The schema is of draft-07, the last one that taplo reads, the language server of most editors. Taplo finds keys by `properties`, `oneOf`,
 //! `anyOf` and `allOf`, not by `if` and `then`: so a table whose keys depend on a choice has first all keys that there are, and then
 //! the rules of each choice.
 
@@ -141,7 +141,7 @@ struct Merged {
     name: &'static str,
     /// Its values in each of them, without repetition.
     values: Vec<Value>,
-    /// What it is about, with the choices of which that is true.
+    /// The subject, with the choices for which the rule holds.
     about: Vec<(String, Vec<&'static str>)>,
     default: Option<Value>,
 }

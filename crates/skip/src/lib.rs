@@ -1,4 +1,4 @@
-//! What tests need of a machine. A test that lacks something calls [`because`] and returns: the skip is printed and written down, and
+//! Requirements of tests on a machine. A test that lacks something calls [`because`] and returns: the skip is printed and written down, and
 //! the test fails if the environment requires what is missing. [`Watch`] measures whether the machine was busy.
 //!
 //! ```

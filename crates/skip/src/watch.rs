@@ -1,4 +1,4 @@
-//! How busy a machine is, measured beside the code under test.
+//! How busy a machine is, measured apart from the code under test.
 #![allow(clippy::disallowed_methods, reason = "a busy machine is seen by a real clock")]
 
 use std::collections::HashMap;
@@ -143,7 +143,7 @@ fn waited(watched: fn(&str) -> bool) -> HashMap<String, u64> {
 mod tests {
     use super::*;
 
-    /// What the code under test does with its time is not the machine's: neither sleeping nor computing counts as waiting. Would catch a
+    /// Time that the code under test spends is not the machine's: neither sleeping nor computing counts as waiting. Would catch a
     /// measure that excuses slow code.
     #[test]
     fn a_thread_that_sleeps_or_computes_does_not_wait() {

@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 
 /// Write a first scenario file, with a word on each key
 ///
-/// It is a built-in scenario with comments, and runs as it is. A file that is there is not overwritten.
+/// The file is a built-in scenario with comments, ready to run. Existing files are not overwritten.
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// The file

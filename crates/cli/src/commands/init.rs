@@ -11,7 +11,7 @@ use fairlane_scenario::Bundled;
 use crate::args::init::InitArgs;
 use crate::commands::scenarios;
 
-/// Writes a built-in scenario with comments, and beside it the files that it reads: all of them or none.
+/// Writes a built-in scenario with comments, and next to it the files that it reads: all of them or none.
 pub(crate) fn execute(args: &InitArgs) -> Result<(), Failure> {
     let scenario = scenarios::named(&args.from)?;
     let file = args.file.display().to_string();

@@ -21,7 +21,7 @@ kind = "udp"
 rate = "500kbit"
 "#;
 
-/// What this machine lacks, and the reason.
+/// The missing requirement, and the reason.
 type Missing = (&'static str, String);
 
 /// Returns the folder of a kernel for guests, which is fetched once; `None`, with a message, where guests cannot run.

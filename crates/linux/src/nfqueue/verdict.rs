@@ -38,9 +38,9 @@ impl ClassChange {
 pub enum Decision {
     /// The packet passes unchanged.
     Accept,
-    /// The packet passes with this firewall mark in place of its own.
+    /// The packet passes with this firewall mark.
     Mark(u32),
-    /// The packet passes with these bytes in place of its own, from the network header on.
+    /// The packet passes with these bytes in place of the old ones, from the network header on.
     Rewrite(Box<[u8]>),
     /// The packet passes with this change, which whoever holds its bytes makes. The kernel does not: from an NFQUEUE the packet
     /// passes unchanged.

@@ -39,7 +39,7 @@ const DAY: i64 = 24 * 60 * 60 * 1000;
 pub enum ProbeKind {
     /// The round trip.
     Echo,
-    /// The times at which the reflector has received it and answered, in milliseconds of its own clock.
+    /// The times at which the reflector has received it and answered, in milliseconds of the reflector's clock.
     TimeStamp,
 }
 

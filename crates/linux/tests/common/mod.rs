@@ -53,7 +53,7 @@ pub(crate) fn lab(ipv6: bool, test: impl FnOnce(&Lab) + Send + 'static) {
     in_turn(impossible(), move || test(&build(ipv6)));
 }
 
-/// What this machine lacks, and the reason.
+/// The missing requirement, and the reason.
 type Missing = (&'static str, String);
 
 /// Runs `test` in its own namespace when no other test is in one, or prints why that is `impossible`.
@@ -292,7 +292,7 @@ pub(crate) fn watch() -> Watch {
 /// By how much longer a TCP sender may stay below the link's rate than the pause that made it lose packets.
 pub(crate) const RECOVERY: f64 = 4.0;
 
-/// What is wrong with a measurement in real time.
+/// The fault of a measurement in real time.
 pub(crate) struct Wrong {
     pub(crate) text: String,
     /// The seconds without a processor that would explain it.

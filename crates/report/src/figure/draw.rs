@@ -43,7 +43,7 @@ const LEGEND_ROW: f64 = 18.0;
 /// Number of categories from which bars are horizontal, so that their names are below each other.
 const LYING: usize = 7;
 
-/// The figure as a file of its own.
+/// The figure as a separate file.
 pub(super) fn standalone(figure: &Figure) -> String {
     let (plots, layout) = laid_out(figure, theme(TEXT, "system-ui, sans-serif"));
     scaled(&own_ids(&kuva::render_to_svg(plots, layout)))
@@ -101,7 +101,7 @@ fn height(figure: &Figure, sideways: bool) -> f64 {
 }
 
 /// The rows of the legend after the first, for which the figure is made higher. The renderer sets as many
-/// columns as fit beside the vertical axis.
+/// columns as fit next to the vertical axis.
 fn legend_rows(entries: &[LegendEntry]) -> f64 {
     let widest = entries.iter().map(|entry| entry.label.width()).max().unwrap_or(0) as f64;
     let columns = ((WIDTH - 90.0) / (38.0 + 6.5 * widest)).max(1.0) as usize;
@@ -148,7 +148,7 @@ fn with_axes(layout: Layout, figure: &Figure, sideways: bool) -> Layout {
     }
 }
 
-/// Labels are below the title, since beside the lines they would cover the bars.
+/// Labels are below the title, since next to the lines they would cover the bars.
 fn with_marks(mut layout: Layout, figure: &Figure, sideways: bool) -> Layout {
     let marks: Vec<&Mark> = figure.marks.iter().filter(|mark| mark.at.is_finite()).collect();
     for mark in &marks {

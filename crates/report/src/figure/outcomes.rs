@@ -11,7 +11,7 @@ use crate::summary::{group_names, most_different};
 /// The bar of the shares that would be fair.
 const FAIR: &str = "max-min fair";
 
-/// Each group's share of the throughput under each discipline or at each point, beside the shares of the max-min fair rates if these
+/// Each group's share of the throughput under each discipline or at each point, next to the shares of the max-min fair rates if these
 /// are known.
 #[must_use]
 pub fn compare_figure(outcomes: &[Outcome]) -> Figure {

@@ -48,7 +48,7 @@ fn fair(outcomes: &[Outcome], group: &str) -> Option<f64> {
 fn table(outcomes: &[Outcome], names: &[String], rows_title: &str, groups: &[&str]) -> BarTable {
     let mut columns = Vec::new();
     let mut legend = Vec::new();
-    // A row of its own, behind the others.
+    // A separate row, behind the others.
     let fair: Option<Vec<f64>> = groups.iter().map(|group| fair(outcomes, group)).collect();
     for (part, group) in groups.iter().enumerate() {
         if groups.len() > NUMBERED {

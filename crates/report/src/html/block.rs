@@ -13,7 +13,7 @@ use crate::figure::{Content, Figure};
 /// The most rows of a figure's data that a page contains for readers without its script.
 const FEW: usize = 60;
 
-/// What has been rendered of a page.
+/// The part of a page that has been rendered.
 #[derive(Debug, Default)]
 pub(super) struct Rendered {
     /// The number of figures.
@@ -29,7 +29,7 @@ pub enum Block {
     Paragraph(Vec<Inline>),
     /// A notice.
     Notice(Badge, Vec<Inline>),
-    /// A verdict on a line of its own.
+    /// A verdict on a separate line.
     Badges(Vec<Badge>),
     /// A list of terms with their meanings.
     Definitions(Vec<(String, Vec<Inline>)>),
@@ -187,7 +187,7 @@ fn figure_markup(figure: &Figure, note: &str, page: &mut Rendered) -> Markup {
         return framed(&figure.title, note, page, Some(number), &without_script(&figure.title, data.as_ref()));
     }
     let bars = BarTable::of(figure);
-    // Bars beside each other have their names in the heads of their columns.
+    // Bars next to each other have their names in the heads of their columns.
     let beside = matches!(figure.content, Content::Bars(_)) && note.is_empty();
     let note = if beside { &figure.y.label } else { note };
     let inner = html! {
@@ -201,7 +201,7 @@ fn chart_markup(chart: &Chart, page: &mut Rendered) -> Markup {
     framed(chart.title(), chart.note(), page, Some(number), &without_script(chart.title(), None))
 }
 
-/// What readers see in place of a chart; the script takes it away.
+/// Text in place of a chart; the script removes it.
 fn without_script(title: &str, data: Option<&Table>) -> Markup {
     html! {
         div.without {

@@ -1,4 +1,4 @@
-//! Figures of outcomes beside each other.
+//! Figures that compare outcomes.
 
 use fairlane_outcome::{DelayHistogram, Estimate, Outcome, QueueOutcome, Reason};
 

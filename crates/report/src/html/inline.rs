@@ -22,7 +22,7 @@ pub enum Inline {
     },
 }
 
-/// A verdict, shown as a sign and a word, and a colour besides.
+/// A verdict, shown as a sign, a word and a colour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Badge {
     /// The verdict.

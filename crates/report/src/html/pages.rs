@@ -29,7 +29,7 @@ pub struct Origin {
 }
 
 /// A page of disciplines side by side; `timelines` are the recorded first runs of the outcomes, and `paper`
-/// the numbers to show beside ours.
+/// the numbers to compare with ours.
 #[must_use]
 pub fn compare_page(
     outcomes: &[Outcome],

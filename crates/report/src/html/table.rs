@@ -147,7 +147,7 @@ impl Table {
         writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
     }
 
-    /// The table in a box of its own, which scrolls when the page is too narrow.
+    /// The table in a separate box, which scrolls when the page is too narrow.
     pub(super) fn markup(&self, label: &str) -> Markup {
         html! {
             div.scroll role="region" aria-label=(label) tabindex="0" {

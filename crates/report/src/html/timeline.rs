@@ -44,7 +44,7 @@ pub(super) fn of_one(outcome: &Outcome, timeline: &Timeline) -> Vec<Block> {
     stack("The first run over time", Vec::new(), panels, outcome.from_s).into_iter().collect()
 }
 
-/// Several scenarios beside each other, each with its label, at the queues that they show.
+/// Several scenarios next to each other, each with its label, at the queues that they show.
 pub(super) fn of_several(outcomes: &[Outcome], timelines: &[(&str, &Timeline)]) -> Vec<Block> {
     let Some(first) = outcomes.first() else { return Vec::new() };
     let keys: Vec<String> = timelines.iter().map(|(label, _)| (*label).to_owned()).collect();

@@ -1,4 +1,4 @@
-//! What an editor says of a file: it checks it against the schema.
+//! Checks a file against the schema, as editors do.
 
 use std::sync::LazyLock;
 
