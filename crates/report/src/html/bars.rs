@@ -26,7 +26,7 @@ pub struct BarTable {
     pub rows: Vec<String>,
     /// The columns.
     pub columns: Vec<BarColumn>,
-    /// A line for each thing that has no column of its own: the colour and its name.
+    /// A line for each thing without a column: the colour and its name.
     pub legend: Vec<(usize, String)>,
 }
 
@@ -185,7 +185,12 @@ fn class(part: usize) -> String {
 }
 
 fn percent(part: f64) -> String {
-    format!("{:.2}%", 100.0 * part.clamp(0.0, 1.0))
+    format!("{}%", hundredths(part))
+}
+
+/// Per cent with at most two digits after the point.
+fn hundredths(part: f64) -> f64 {
+    libm::round(10_000.0 * part.clamp(0.0, 1.0)) / 100.0
 }
 
 impl BarColumn {
@@ -304,8 +309,10 @@ fn needed(labels: &[(f64, String)], step: usize) -> String {
     format!("from-{width}")
 }
 
+/// The lines of a grid in one path, since a page has thousands of them.
 fn grid(ticks: &[(f64, f64)]) -> Markup {
-    html! { @for (_, place) in ticks { line.grid x1=(percent(*place)) x2=(percent(*place)) y1="0" y2="100%" {} } }
+    let lines: String = ticks.iter().map(|(_, place)| format!("M{} 0v1", hundredths(*place))).collect();
+    html! { svg viewBox="0 0 100 1" preserveAspectRatio="none" { path.grid d=(lines) {} } }
 }
 
 fn picture(inner: &Markup) -> Markup {
@@ -330,7 +337,7 @@ fn stacked(parts: &[f64], whole: f64, marks: &[f64], ticks: &[(f64, f64)]) -> Ma
             rect.(class(part)) x=(percent(start)) y="5" width=(percent(length)) height="16" {}
         }
         @for mark in marks.iter().filter(|mark| mark.is_finite()) {
-            line.mark x1=(percent(mark / whole)) x2=(percent(mark / whole)) y1="0" y2="100%" {}
+            line.mark x1=(percent(mark / whole)) x2=(percent(mark / whole)) y2="100%" {}
         }
     })
 }
