@@ -95,7 +95,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         short().run(pcap=missing)
     with pytest.raises(fl.ScenarioError, match="folder is a folder; name a file in it"):
         short().run(flent=folder)
-    with pytest.raises(ValueError, match=r"mahimahi .*x\.txt: the trace is written beside a log") as refused:
+    with pytest.raises(ValueError, match=r"mahimahi .*x\.txt: the trace is written next to a log") as refused:
         short().run(mahimahi=tmp_path / "x.txt")
     assert "--" not in str(refused.value)
     with pytest.raises(TypeError, match="pcap: expected the path of a file, not a int"):

@@ -38,7 +38,7 @@ def module(name: str, requirement: str = "python-packages") -> Any:  # noqa: ANN
 
 
 def pytest_configure() -> None:
-    """Refuse requirements that there are not."""
+    """Refuse unknown requirements."""
     try:
         required()
     except RequiredError as error:

@@ -105,10 +105,13 @@ impl Advice {
     #[must_use]
     pub fn sentence(&self) -> String {
         let Some(winner) = self.ranking.first() else { return String::new() };
-        let goal = if winner.met { "meets the goal" } else { "comes closest to the goal, which nothing meets" };
-        let mut text = format!("{} {goal}", winner.label());
+        let (mut text, and) = if winner.met {
+            (format!("{} meets the goal", winner.label()), "and")
+        } else {
+            (format!("No candidate meets the goal; the closest is {}", winner.label()), "which")
+        };
         if let (Some(second), Some(ahead)) = (self.ranking.get(1), self.ahead) {
-            text += &format!(", and {} {}", ahead.words(), second.label());
+            text += &format!(", {and} {} {}", ahead.words(), second.label());
         }
         let held_out: Vec<&ProofCase> = self.proof.iter().filter(|case| !case.met).collect();
         let missed = held_out.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", ");

@@ -280,6 +280,6 @@ fn refused(error: &PcapError, what: &str) -> String {
              tcpdump -r FILE -w COPY"
         ),
         PcapError::IoError(error) => format!("cannot be read: {error}"),
-        other => format!("is damaged ({other}); keep what is whole with: tcpdump -r FILE -w COPY"),
+        other => format!("is damaged ({other}); keep the complete packets with: tcpdump -r FILE -w COPY"),
     }
 }

@@ -55,7 +55,7 @@ fn operator(subject: &Subject, rate: Rate) -> Vec<String> {
     };
     let mut sentences = vec![
         format!(
-            "Given for this report, beside the limit, which is the buffer: {}.",
+            "Parameters of this report in addition to the limit, which is the buffer: {}.",
             of(|origin| *origin == Origin::Given)
         ),
         format!("Fixed defaults: {}.", of(|origin| matches!(origin, Origin::Default(_)))),

@@ -1,5 +1,5 @@
 //! `fairlane router --path bpf` in a guest: this program packs itself and `fairlane` into one (QEMU, without root).
-#![allow(clippy::disallowed_methods, reason = "the guest has a clock of its own, and a router works in the background")]
+#![allow(clippy::disallowed_methods, reason = "the guest has its own clock, and a router works in the background")]
 
 use std::process::ExitCode;
 

@@ -207,11 +207,11 @@ fn a_discipline_that_floods_overcome_is_noted() {
         said.lines().find(|line| line.starts_with("Note: ")).map(str::to_owned)
     };
     let said = note("choke").expect("a note");
-    assert!(said.starts_with("Note: choke: a flood keeps ") && said.contains("beside 1 to 32 flows"), "{said}");
+    assert!(said.starts_with("Note: choke: a flood keeps ") && said.contains("against 1 to 32 flows"), "{said}");
     assert_eq!((note("fq-codel"), note("droptail")), (None, None));
     let explained = |rest: &[&str]| printed(&[&["explain", "--rate=10mbit", "--rtt=5ms", "--flows=4"], rest].concat());
     let (bare, fair, red) = (explained(&["bare"]), explained(&["fq-codel"]), explained(&["red"]));
-    assert!(bare.contains("Warnings\n  - a flood keeps 21 to 44 % of the link beside 4 flows"), "{bare}");
+    assert!(bare.contains("Warnings\n  - a flood keeps 21 to 44 % of the link against 4 flows"), "{bare}");
     assert!(!fair.contains("Warnings") && fair.contains("- a flood keeps 20 % of the link"), "{fair}");
     assert!(red.contains("fairlane compare scenarios/flood.toml --queue red"), "{red}");
 }

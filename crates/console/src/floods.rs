@@ -54,7 +54,7 @@ impl Case {
 pub fn find(kind: Kind, mix: &Mix) -> Option<Finding> {
     let cases = near(kind, mix)?;
     let text = format!(
-        "a flood keeps {} of the link beside {} with {}, in the simulator with default parameters (scenarios/flood.toml); fair is {}",
+        "a flood keeps {} of the link against {} with {}, in the simulator with default parameters (scenarios/flood.toml); fair is {}",
         shown(cases.iter().map(|case| case.share)),
         flows(&cases),
         round_trips(&cases, mix),
@@ -163,10 +163,10 @@ mod tests {
             Finding::Fair(text) | Finding::Unfair(text) => text,
         };
         let shown = text(find(Kind::Choke, &mix(100, Some(3), Some(5))));
-        assert!(shown.contains("beside 4 to 12 flows with round trips of 2ms to 10ms"), "{shown}");
+        assert!(shown.contains("against 4 to 12 flows with round trips of 2ms to 10ms"), "{shown}");
         assert!(shown.contains("; fair is 8 to 20 %"), "{shown}");
         let shown = text(find(Kind::Choke, &mix(18, Some(5), Some(4))));
-        assert!(shown.contains("beside 4 flows with round trips of 110us to 11ms"), "{shown}");
+        assert!(shown.contains("against 4 flows with round trips of 110us to 11ms"), "{shown}");
         assert_eq!(find(Kind::Red, &mix(10, None, None)), None);
     }
 

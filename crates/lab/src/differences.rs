@@ -68,7 +68,7 @@ fn of_group(group: &FlowGroup, tcp: &Tcp, recovery: LossRecovery) -> Vec<String>
     let keys = other_keys(tcp);
     if !keys.is_empty() {
         lines.push(format!(
-            "flows.{name}: {} of the simulator's TCP {} not Linux's; preset = \"modern\" comes closest",
+            "flows.{name}: {} of the simulator's TCP {} not Linux's; the closest is preset = \"modern\"",
             keys.join(", "),
             if keys.len() == 1 { "is" } else { "are" }
         ));

@@ -39,7 +39,7 @@ pub fn check_distinct<'a>(
             }
             if let Some((other, _)) = seen.iter().find(|(_, before)| *before == identity) {
                 let message = format!("{other} and {name} name the same file");
-                return Err(Error::new(message, "give each a file of its own"));
+                return Err(Error::new(message, "give each a separate file"));
             }
         }
         seen.extend(files.iter().filter_map(|path| Some((name, identity(path)?))));

@@ -93,7 +93,7 @@ fn files_are_told_apart_whatever_their_names() {
         assert_eq!(error, expected);
     }
     let error = distinct(&[("pcap", at("x")), ("flent", at("./x"))]).unwrap_err();
-    assert_eq!(error, "pcap and flent name the same file; give each a file of its own");
+    assert_eq!(error, "pcap and flent name the same file; give each a separate file");
     distinct(&[("pcap", at("x")), ("flent", at("y"))]).unwrap();
     #[cfg(unix)]
     distinct(&[("pcap", "/dev/null".into()), ("flent", "/dev/null".into())]).unwrap();

@@ -325,9 +325,9 @@ pub(crate) fn walk<'t>(root: &'t mut Table, path: &[&str], origin: &Origin) -> R
         rest = after;
     }
     for step in rest {
-        table = table.table_mut(step, origin).ok_or_else(|| {
-            (format!("`{step}` is a value and has no keys of its own"), format!("set `{step}` itself"))
-        })?;
+        table = table
+            .table_mut(step, origin)
+            .ok_or_else(|| (format!("`{step}` is a value and has no keys"), format!("set `{step}` itself")))?;
     }
     Ok(table)
 }

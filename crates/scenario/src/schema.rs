@@ -1,7 +1,7 @@
 //! A JSON Schema of scenario files, made of the rows that the reader checks files against.
 //!
 //! The schema is of draft-07, the last one that taplo reads, the language server of most editors. Taplo finds keys by `properties`, `oneOf`,
-//! `anyOf` and `allOf`, not by `if` and `then`: so a table whose keys depend on a choice has first all keys that there are, and then
+//! `anyOf` and `allOf`, not by `if` and `then`: so a table whose keys depend on a choice has first all keys, and then
 //! the rules of each choice.
 
 use std::fmt::Display;

@@ -96,7 +96,7 @@ fn refusals_name_the_statement() {
         ("seed", "1".into(), "scenario[\"seed\"]: seed: \"1\" is not a count"),
         ("sede", 1.into(), "scenario[\"sede\"]: sede: there is no key \"sede\" here; did you mean \"seed\"?"),
         ("flows.web.rate", "1mbit".into(), "scenario[\"flows.web.rate\"]: `flows` has no \"web\"; there are ftp"),
-        ("duration.s", 1.into(), "scenario[\"duration.s\"]: `duration` is a value and has no keys of its own"),
+        ("duration.s", 1.into(), "scenario[\"duration.s\"]: `duration` is a value and has no keys"),
         ("links.r1-r2.queue.limt", "5p".into(), "choke has no parameter \"limt\": did you mean \"limit\"?"),
         ("links.r1-r2.queue.min", "90p".into(), "scenario[\"links.r1-r2.queue.min\"]: links.r1-r2.queue.min: "),
         ("a..b", 1.into(), "\"a..b\" is not a key"),

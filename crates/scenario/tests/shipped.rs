@@ -39,7 +39,7 @@ fn all_are_valid_and_say_which_tcp_they_use() {
         let text = fs::read_to_string(&file).expect("it can be read");
         let words = text.strip_prefix("#:schema scenario.schema.json\n");
         let words = words.unwrap_or_else(|| panic!("{}: no line for editors", file.display()));
-        assert!(words.starts_with("# "), "{}: no word on what it shows", file.display());
+        assert!(words.starts_with("# "), "{}: no comment on its purpose", file.display());
         let read = Document::load(&file).and_then(|document| document.scenario());
         editor::agrees(&text, &read);
         let scenario = read.unwrap_or_else(|error| panic!("{error}"));
@@ -114,7 +114,7 @@ fn figure_3_is_the_papers() {
     for group in [ftp, cbr] {
         assert_eq!(group.packet.get(), 1000);
         for access in [&group.source, &group.sink] {
-            let access = access.as_ref().expect("a host of its own");
+            let access = access.as_ref().expect("a separate host");
             assert_eq!((access.rate, access.delay), (mbit(10.0), Duration::from_millis(1)));
         }
     }
@@ -143,7 +143,7 @@ fn the_overload_is_a_hundred_times_the_link_and_reaches_it() {
     let flood = scenario.flows.iter().find(|group| group.name == "flood").expect("a flood");
     let Traffic::Udp(udp) = &flood.traffic else { panic!("the flood is UDP") };
     assert_eq!(udp.rate.bits_per_second(), 100 * scenario.links[0].forward.rate.bits_per_second());
-    assert!(flood.source.as_ref().expect("a host of its own").rate >= udp.rate);
+    assert!(flood.source.as_ref().expect("a separate host").rate >= udp.rate);
 }
 
 /// Round trips as the file's comment says: twice (access, bottleneck, access).

@@ -23,7 +23,7 @@ fn one_candidate_and_one_comparison_are_choke() -> Result<(), Error> {
             close(share, choke.share(), 1e-12, "share");
             close(buffer, choke.buffer_share(), 1e-12, "part of the queue");
         }
-        close(choke.share(), load * (1.0 - choke.loss()), 1e-9 * load.max(1.0), "what is not lost leaves");
+        close(choke.share(), load * (1.0 - choke.loss()), 1e-9 * load.max(1.0), "packets that are not lost leave");
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub(crate) fn execute(args: &InitArgs) -> Result<(), Failure> {
 
 /// The scenario's text, whose commands have the new file as a `word`.
 fn text(scenario: &Bundled, word: &str) -> String {
-    let editors = "# Editors complete and check the keys with the schema beside this file: fairlane schema > scenario.schema.json\n#\n";
+    let editors = "# Editors complete and check the keys with the schema next to this file: fairlane schema > scenario.schema.json\n#\n";
     // A line break would end the comment.
     let word = if word.contains(char::is_control) { "FILE" } else { word };
     let text = scenario.explained().replace(&format!("scenarios/{}.toml", scenario.name), word);

@@ -299,7 +299,7 @@ fn echo_stability(args: &EchoStabilityArgs) -> Result<Answer, Error> {
         ],
     ];
     let tags = args.tags.map_or_else(|| "any number of tags".to_owned(), |tags| format!("{tags} tags"));
-    let title = format!("The loop of ECHO with {tags} at {}, beside {}", args.rate, floods_of(args.floods, args.load));
+    let title = format!("The loop of ECHO with {tags} at {}, against {}", args.rate, floods_of(args.floods, args.load));
     Ok(Answer { title, flows, facts })
 }
 

@@ -50,7 +50,7 @@ impl Wanted<'_> {
             }
             (Some(PathChoice::Auto), None) => self.best(),
             (Some(PathChoice::Nfqueue | PathChoice::Bpf), Some(_)) => {
-                Err(Failure::new("--bridge is a path of its own", "leave --bridge or --path out"))
+                Err(Failure::new("--bridge is a path itself", "leave --bridge or --path out"))
             }
         }
     }

@@ -167,8 +167,9 @@ impl Settings {
             let limit = explanation.parameters.iter().find(|parameter| parameter.key == "limit");
             let packets = limit.and_then(|limit| limit.value.strip_suffix('p')?.parse::<u64>().ok());
             if way.path.queues().is_some() && packets.is_some_and(|packets| packets > KERNEL_LIMIT) {
-                warnings
-                    .push(format!("{kind}: the kernel holds no more than {KERNEL_LIMIT} packets, whatever limit says"));
+                warnings.push(format!(
+                    "{kind}: the kernel holds at most {KERNEL_LIMIT} packets, so a larger limit has no effect"
+                ));
             }
         }
         warnings.dedup();

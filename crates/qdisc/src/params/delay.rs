@@ -29,7 +29,7 @@ pub(crate) const CE_THRESHOLD: Parameter = parameter(
     "ce_threshold",
     Domain::Duration,
     "never",
-    "a packet that can be marked and waited longer is marked, whatever else is decided",
+    "ECN-capable packets that waited longer are marked, in addition to other decisions",
 )
 .elsewhere(&["CeThreshold"]);
 pub(crate) const TUPDATE: Parameter =
@@ -39,7 +39,7 @@ pub(crate) const MEMORY_LIMIT: Parameter = parameter(
     "memory_limit",
     Domain::Size,
     "33554432b, 32 MiB, as tc(8)",
-    "bytes that all queues may hold together, beside `limit`",
+    "bytes that all queues may hold together, in addition to `limit`",
 );
 
 pub(crate) const PIE_TARGET: Parameter = TARGET.default("15ms, RFC 8033");

@@ -166,7 +166,7 @@ fn beside(bars: &Bars, axis: &Axis) -> Vec<BarColumn> {
     bars.series.iter().enumerate().flat_map(column).collect()
 }
 
-/// The parts of a number that there are.
+/// The parts of a number that are not empty.
 pub(super) fn joined(parts: &[String]) -> String {
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" ")
 }

@@ -50,7 +50,7 @@ fn meaning(reason: Reason) -> &'static str {
         Reason::Limit => "the queue was full",
         Reason::Early => "at random, before the queue is full",
         Reason::Forced => "the average was above its upper threshold",
-        Reason::MatchArrival => "the arrival met a packet of its own flow",
+        Reason::MatchArrival => "the arrival met a packet of the same flow",
         Reason::MatchVictim => "the queued packet that it met",
         Reason::Table => "the flow had met itself before",
         Reason::RatePenalty => "the flow was over the rate that it is held to",

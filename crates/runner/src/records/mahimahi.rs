@@ -51,7 +51,7 @@ impl LinkLog {
     /// `path` does not end in .log, or no queue carries data.
     pub fn new(path: &Path, scenario: &Scenario) -> Result<Self, Error> {
         if path.extension().is_none_or(|ending| ending != "log") {
-            let message = format!("--mahimahi {}: the trace is written beside a log", path.display());
+            let message = format!("--mahimahi {}: the trace is written next to a log", path.display());
             return Err(Error::new(message, "end its name in .log"));
         }
         let names = queue_names(scenario);

@@ -109,7 +109,7 @@ pub(crate) fn flows(root: &Reader<'_>, around: &Around<'_>) -> Result<Vec<FlowGr
         let group_name = table.need("name", "\"ftp\"")?;
         if groups.iter().any(|group| group_name.text().is_ok_and(|name| name == group.name)) {
             let error = group_name.error(format!("there is already a group of flows called {}", group_name.written()));
-            return Err(error.with_help("give each group a name of its own"));
+            return Err(error.with_help("give each group a different name"));
         }
         let name = name(&group_name)?;
         let table = table.called(format!("flows.{name}"));

@@ -179,7 +179,7 @@ fn general(tables: &[Reader<'_>]) -> Result<Network, ScenarioError> {
         if network.links.iter().any(|other| other.name == link.name) {
             let message = format!("there is already a link called \"{}\"", link.name);
             let error = table.get("name").map_or_else(|| table.error(&message), |field| field.error(&message));
-            return Err(error.with_help("give each link a name of its own: name = \"…\""));
+            return Err(error.with_help("give each link a different name: name = \"…\""));
         }
         network.links.push(link);
     }

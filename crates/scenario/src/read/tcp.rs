@@ -275,7 +275,7 @@ fn contradictions(tcp: &Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
     }
     let own_slow_start = tcp.congestion.has_own_slow_start() && tcp.slow_start != SlowStart::Standard;
     if let Some(slow_start) = table.get("slow_start").filter(|_| own_slow_start) {
-        let own = if tcp.congestion == Congestion::Ledbat { "no slow start" } else { "a slow start of its own" };
+        let own = if tcp.congestion == Congestion::Ledbat { "no slow start" } else { "its own slow start" };
         let error = slow_start.error(format!("{cc} has {own}"));
         return Err(error.with_help("leave `slow_start` out, or choose another `cc`"));
     }

@@ -20,7 +20,7 @@ const COMMON_KEYS: &[Key] = &[
 ];
 const ELSEWHERE: Elsewhere = &[
     ("jitter", "`jitter` is for kind = \"udp\" with source = \"cbr\""),
-    ("cc", "TFRC is a congestion control of its own: `cc` is for kind = \"tcp\""),
+    ("cc", "TFRC is a congestion control itself: `cc` is for kind = \"tcp\""),
     ("window", "TFRC has no window: `window` is for kind = \"tcp\""),
     ("tcp", "the table `tcp` is for kind = \"tcp\""),
     ("size", "TFRC sends without end: `size` is for kind = \"tcp\" with source = \"transfers\""),

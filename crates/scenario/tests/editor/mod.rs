@@ -50,7 +50,7 @@ const BEYOND: &[(&str, &str)] = &[
     ("goes by ECN marks", "condition"),
     ("always paces", "condition"),
     ("the loss recovery of", "condition"),
-    ("has a slow start of its own", "condition"),
+    ("has its own slow start", "condition"),
     ("has no slow start", "condition"),
     ("has no `ledbat_", "condition"),
     ("the link stops for good", "sum"),

@@ -56,7 +56,7 @@ impl fmt::Display for Undivided {
         match self {
             Self::OneFlow => f.write_str("one flow cannot be divided"),
             Self::NoAccess { group } => {
-                write!(f, "flows \"{group}\" have no links of their own with a delay; give them [access] at both ends")
+                write!(f, "flows \"{group}\" have no separate links with a delay; give them [access] at both ends")
             }
             Self::Impaired { link } => {
                 write!(f, "link \"{link}\" has jitter, a varying rate, aggregation or a shaper")

@@ -90,13 +90,10 @@ impl fmt::Display for Error {
                 )
             }
             Self::NoRate => f.write_str("a link needs a rate above zero"),
-            Self::Threads { why } => write!(f, "the threads of the run cannot be had: {why}"),
+            Self::Threads { why } => write!(f, "cannot start the threads of the run: {why}"),
             Self::Shaper { link, error } => write!(f, "the shaper of link \"{link}\": {error}"),
             Self::NoLink { group } => {
-                write!(
-                    f,
-                    "flows \"{group}\" cross no link; give them different ends, or hosts of their own with [access]"
-                )
+                write!(f, "flows \"{group}\" cross no link; give them different ends, or separate hosts with [access]")
             }
         }
     }

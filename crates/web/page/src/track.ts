@@ -91,7 +91,7 @@ const rounded = (number: number): number => Math.round(number * 100) / 100;
 
 const style = (x: number, y: number, opacity: number): string => `transform:translate(${rounded(x)}px,${rounded(y)}px);opacity:${rounded(opacity)}`;
 
-/** The ways that there are. */
+/** The tracks. */
 export const tracks = {
   /** There from the begin on. */
   standing: (point: Point): Track => new Track(point, 1),

@@ -23,7 +23,7 @@ class Codel(QueueConfig):
             Ethernet frame, as tc(8).
         ecn: A signal marks a packet that can be marked; the limit always drops. ``true`` or ``false``. Default: false,
             as tc(8).
-        ce_threshold: A packet that can be marked and waited longer is marked, whatever else is decided. Time, above 0.
+        ce_threshold: ECN-capable packets that waited longer are marked, in addition to other decisions. Time, above 0.
             Default: never.
     """
 

@@ -13,7 +13,7 @@ class Echo(QueueConfig):
     """Drops what a flow sends above a fair share, by a small sample that does not depend on the queue.
 
     Source: Fairlane; after AFD (Pan, Breslau, Prabhakar, Shenker, ACM CCR 33(2), 2003), 2026.
-    Scheduler state: ``tags`` tags of two bytes, and a byte each for what is known of them.
+    Scheduler state: ``tags`` tags of two bytes, and a byte of state for each.
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 10000p, as dualpi2 in tc(8).

@@ -20,8 +20,8 @@ class FqCodel(QueueConfig):
         limit: Hard limit of the queue. Packets or bytes. Default: 10240p, as tc(8).
         flows: Queues that flows are hashed to. Whole number, 1..65536. Default: 1024, RFC 8290.
         quantum: Bytes that a flow may send when its turn comes. Bytes, from 1b. Default: 1514b, an Ethernet frame.
-        memory_limit: Bytes that all queues may hold together, beside ``limit``. Packets or bytes. Default: 33554432b,
-            32 MiB, as tc(8).
+        memory_limit: Bytes that all queues may hold together, in addition to ``limit``. Packets or bytes. Default:
+            33554432b, 32 MiB, as tc(8).
         drop_batch: Most packets that the longest queue loses at once when the limit is exceeded; no more than half its
             bytes. Whole number, 1..65536. Default: 64, as tc(8).
         target: Acceptable standing delay of the queue. Time, above 0. Default: 5ms, RFC 8289.
@@ -30,7 +30,7 @@ class FqCodel(QueueConfig):
             Ethernet frame, as tc(8).
         ecn: A signal marks a packet that can be marked; the limit always drops. ``true`` or ``false``. Default: true,
             as tc(8).
-        ce_threshold: A packet that can be marked and waited longer is marked, whatever else is decided. Time, above 0.
+        ce_threshold: ECN-capable packets that waited longer are marked, in addition to other decisions. Time, above 0.
             Default: never.
     """
 

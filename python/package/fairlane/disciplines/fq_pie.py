@@ -20,8 +20,8 @@ class FqPie(QueueConfig):
         limit: Hard limit of the queue. Packets or bytes. Default: 10240p, as tc(8).
         flows: Queues that flows are hashed to. Whole number, 1..65536. Default: 1024, RFC 8290.
         quantum: Bytes that a flow may send when its turn comes. Bytes, from 1b. Default: 1514b, an Ethernet frame.
-        memory_limit: Bytes that all queues may hold together, beside ``limit``. Packets or bytes. Default: 33554432b,
-            32 MiB, as tc(8).
+        memory_limit: Bytes that all queues may hold together, in addition to ``limit``. Packets or bytes. Default:
+            33554432b, 32 MiB, as tc(8).
         target: Acceptable standing delay of the queue. Time, above 0. Default: 15ms, RFC 8033.
         tupdate: Time between updates of the probability. Time, above 0. Default: 15ms, RFC 8033.
         alpha: Weight of the deviation from ``target``, in sixteenths as tc(8). Whole number, 0..32. Default: 2, which

@@ -6,7 +6,7 @@ use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, 
 
 pub(crate) const INFO: Info = Info {
     name: "droptail",
-    summary: "drops what comes while the queue is full",
+    summary: "drops arriving packets while the queue is full",
     source: "Braden et al.: Recommendations on Queue Management and Congestion Avoidance in the Internet, RFC 2309, \
              section 2",
     year: None,

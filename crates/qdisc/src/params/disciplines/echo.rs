@@ -13,7 +13,7 @@ pub(crate) const INFO: Info = Info {
     summary: "drops what a flow sends above a fair share, by a small sample that does not depend on the queue",
     source: "Fairlane; after AFD (Pan, Breslau, Prabhakar, Shenker, ACM CCR 33(2), 2003)",
     year: Some(2026),
-    needs: "`tags` tags of two bytes, and a byte each for what is known of them",
+    needs: "`tags` tags of two bytes, and a byte of state for each",
     flow_state: FlowState::Fixed,
     experimental: false,
     parameters: &[ECHO_LIMIT, ECHO_TARGET, TAGS, ECHO_ECN, LANE],
@@ -63,7 +63,7 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
 /// Tells the consequences of the values.
 fn say(r: &mut Resolver<'_>, config: &Config) {
     let tags = config.tags.unwrap_or_else(|| tags_for(r.rate()));
-    r.say(format!("the sample takes {} bytes, whatever the number of flows", 2 * tags));
+    r.say(format!("the sample takes {} bytes for any number of flows", 2 * tags));
     let flows = tags / 4;
     r.say(format!(
         "up to {flows} flows have the 4 tags each that tell them apart well; of more, only the heavy ones are known"
