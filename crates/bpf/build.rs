@@ -1,6 +1,7 @@
 //! Compiles the BPF programs with clang, and leaves the objects where `include_bytes!` finds them.
 //!
-//! Without clang the crate compiles too, so that the workspace does; it has no programs then, says so, and `attach` fails.
+//! Without clang the crate compiles too, so that the workspace does; it has no programs then, says so, and `attach`
+//! fails.
 
 use std::env;
 use std::path::{Path, PathBuf};

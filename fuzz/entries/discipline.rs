@@ -69,7 +69,8 @@ struct Books {
 }
 
 impl Books {
-    /// Removes a packet. It must have been queued, and since then only its label may have changed, and its class cleared (`wash` of CAKE).
+    /// Removes a packet. It must have been queued, and since then only its label may have changed, and its class
+    /// cleared (`wash` of CAKE).
     fn take(&mut self, packet: &SimplePacket) {
         let known = self.queued.remove(&packet.id).unwrap_or_else(|| panic!("{packet:?} was not queued"));
         // The ECN codepoint stays.
@@ -181,7 +182,8 @@ impl Bench {
     }
 }
 
-/// A packet of one of a few flows. All properties that may select a queue follow from the flow, so that a flow keeps its order.
+/// A packet of one of a few flows. All properties that may select a queue follow from the flow, so that a flow keeps
+/// its order.
 fn packet(u: &mut Unstructured<'_>) -> Result<SimplePacket> {
     let flow = if u.ratio(1, 16)? { u.arbitrary::<u64>()? } else { u.int_in_range(0..=12_u64)? };
     let bytes = *u.choose(&[0, 1, 40, 576, 1000, 1000, 1500, 9000, u32::MAX])?;

@@ -90,7 +90,8 @@ fn kind(py: Python<'_>, name: &str) -> PyResult<Kind> {
     name.parse().map_err(|error| errors::refused(py, error))
 }
 
-/// Returns the JSON of what a search has found; nothing after Ctrl-C, which may also come in the last call of the progress.
+/// Returns the JSON of what a search has found; nothing after Ctrl-C, which may also come in the last call of the
+/// progress.
 fn finished(
     py: Python<'_>,
     control: &Control,

@@ -43,8 +43,8 @@ fn parameter(value: &Bound<'_, PyAny>) -> Result<Value, String> {
     text.map_err(|_| value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string()))
 }
 
-/// Every kind: name, summary, source, year, kept state, whether it is experimental, and its parameters with key, domain, default and
-/// meaning.
+/// Every kind: name, summary, source, year, kept state, whether it is experimental, and its parameters with key,
+/// domain, default and meaning.
 #[pyfunction]
 pub(crate) fn kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let kind = |kind: Kind| {
@@ -104,8 +104,8 @@ pub(crate) fn check(given: Given<'_>) -> PyResult<()> {
     }
 }
 
-/// Every parameter as it will be used on a link of `rate`: rows of key, value, origin, reason and meaning; then the consequences, and the
-/// warnings.
+/// Every parameter as it will be used on a link of `rate`: rows of key, value, origin, reason and meaning; then the
+/// consequences, and the warnings.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "it is plain values that go to Python")]
 pub(crate) fn explain(

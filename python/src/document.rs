@@ -119,8 +119,8 @@ impl Document {
         let mut probe = self.inner.clone();
         let date = toml::value::Date { year: 1970, month: 1, day: 1 };
         let date = toml::value::Datetime { date: Some(date), time: None, offset: None };
-        // No key takes a date, so the first error is about the key or its value. The parameters of queues are read before they are looked
-        // up, so that they need a value that can be read.
+        // No key takes a date, so the first error is about the key or its value. The parameters of queues are read
+        // before they are looked up, so that they need a value that can be read.
         let value = if key.rsplit('.').nth(1) == Some("queue") { true.into() } else { date.into() };
         let put = probe.put(key, &value, &format!("scenario[\"{key}\"]"));
         put.map_err(|error| errors::unknown_key(py, &error))?;

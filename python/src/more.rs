@@ -17,7 +17,8 @@ use crate::errors;
 use crate::outcome::Outcome;
 use crate::watched::watched;
 
-/// Sends the packets of a capture through each of `queues`, with the rate of the link, the seed and the definition of flows; also returns the number of packets that were out of order.
+/// Sends the packets of a capture through each of `queues`, with the rate of the link, the seed and the definition of
+/// flows; also returns the number of packets that were out of order.
 #[pyfunction]
 pub(crate) fn replay(
     py: Python<'_>,
@@ -75,7 +76,8 @@ pub(crate) fn claims(ids: Vec<String>) -> PyResult<String> {
     Ok(serde_json::Value::from(all).to_string())
 }
 
-/// Runs and judges the claims that `ids` name, and returns the verdicts as JSON, the number of finished runs and the total.
+/// Runs and judges the claims that `ids` name, and returns the verdicts as JSON, the number of finished runs and the
+/// total.
 #[pyfunction]
 pub(crate) fn judge(
     py: Python<'_>,

@@ -42,7 +42,8 @@ type PlainQueue = (PlainSeries, Vec<(String, f64)>);
 /// A timeline as plain values: the times, and the series of the queues, groups and shapers.
 type PlainTimeline = (Vec<f64>, Vec<PlainQueue>, Vec<PlainSeries>, Vec<PlainSeries>);
 
-/// All data of an outcome as plain values: its JSON form; the histograms of its queues and of its groups' transfers; its timeline; its tables.
+/// All data of an outcome as plain values: its JSON form; the histograms of its queues and of its groups' transfers;
+/// its timeline; its tables.
 type Parts<'py> = (String, Vec<Vec<(u64, u64, u64)>>, Option<PlainTimeline>, Vec<Option<Bound<'py, PyBytes>>>);
 
 #[pymethods]

@@ -21,8 +21,8 @@ pub(crate) struct RecordFiles {
 }
 
 impl RecordFiles {
-    /// Checks that the files can be written and that none is read by the run, then begins them; with flent's `interval`, if it has another
-    /// one than flent's tests. A timeline is recorded, too.
+    /// Checks that the files can be written and that none is read by the run, then begins them; with flent's
+    /// `interval`, if it has another one than flent's tests. A timeline is recorded, too.
     pub(crate) fn begin(
         &self,
         py: Python<'_>,

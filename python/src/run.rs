@@ -156,7 +156,8 @@ pub(crate) fn interval(py: Python<'_>, every: &str) -> PyResult<Duration> {
     Ok(every)
 }
 
-/// Creates `count` jobs and runs them. Ctrl-C is checked from the beginning, since creating and checking many jobs takes time, too.
+/// Creates `count` jobs and runs them. Ctrl-C is checked from the beginning, since creating and checking many jobs
+/// takes time, too.
 fn batch(
     py: Python<'_>,
     options: &Options,

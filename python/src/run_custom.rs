@@ -27,8 +27,8 @@ use crate::run::{interval, scenario};
 /// Number of packet events between two readings of the clock, some milliseconds at most.
 const LOOK_EVERY: u32 = 1 << 12;
 
-/// The time after which signals and other threads get their turn. A thread that waits for Python's lock asks for it after 5 ms; a
-/// shorter interval would take the lock back before the other thread wakes.
+/// The time after which signals and other threads get their turn. A thread that waits for Python's lock asks for it
+/// after 5 ms; a shorter interval would take the lock back before the other thread wakes.
 const TURN: Duration = Duration::from_millis(20);
 
 #[expect(clippy::disallowed_methods, reason = "the clock decides only when other threads get their turn")]
@@ -53,8 +53,8 @@ pub(crate) struct CustomOptions {
     progress: Option<Py<PyAny>>,
 }
 
-/// Runs a scenario with a discipline from `factory`, which gets the link's name, its rate in bit/s and a seed. When `heard` returns true
-/// the current run ends as a partial one, and no other begins.
+/// Runs a scenario with a discipline from `factory`, which gets the link's name, its rate in bit/s and a seed. When
+/// `heard` returns true the current run ends as a partial one, and no other begins.
 #[pyfunction]
 pub(crate) fn run_custom(
     py: Python<'_>,
@@ -134,8 +134,9 @@ fn link_of(py: Python<'_>, scenario: &Scenario, key: &str) -> PyResult<String> {
     })
 }
 
-/// Sends the packets of a capture through a discipline from `factory`, with the rate of the link, the seed and the definition of flows.
-/// Returns the outcome, if there is one, whether it was interrupted, and the number of packets that were out of order.
+/// Sends the packets of a capture through a discipline from `factory`, with the rate of the link, the seed and the
+/// definition of flows. Returns the outcome, if there is one, whether it was interrupted, and the number of packets
+/// that were out of order.
 #[pyfunction]
 pub(crate) fn replay_custom(
     py: Python<'_>,

@@ -64,7 +64,8 @@ impl Samples {
 /// Packets and bytes.
 type Pair = (u64, u64);
 
-/// A queue: packets and bytes in it, its average, its probability and its rate; arrivals, departures, drops and marks of the last step.
+/// A queue: packets and bytes in it, its average, its probability and its rate; arrivals, departures, drops and marks
+/// of the last step.
 type QueueState = (Pair, Option<f64>, Option<f64>, f64, [Pair; 4]);
 
 /// A flow: its congestion window and round-trip time; the counts of the last step.
@@ -219,8 +220,8 @@ impl Simulation {
 impl Simulation {
     /// Advances to `until`, and hears signals on the way.
     fn advance(&mut self, py: Python<'_>, until: Time) -> PyResult<()> {
-        // A control that has stopped ends each call after some thousand events, so that signals and other threads get their turn without
-        // a thread for each step, of which there may be thousands a second.
+        // A control that has stopped ends each call after some thousand events, so that signals and other threads get
+        // their turn without a thread for each step, of which there may be thousands a second.
         let briefly = Control::default();
         briefly.stop();
         let meter = CostMeter::start();

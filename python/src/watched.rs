@@ -12,8 +12,9 @@ use crate::errors;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs `work` without blocking other Python threads. Ten times a second it checks for signals and calls `progress` with the number of
-/// finished runs and `total`. After Ctrl-C the work stops and returns its results so far; any other exception is raised.
+/// Runs `work` without blocking other Python threads. Ten times a second it checks for signals and calls `progress`
+/// with the number of finished runs and `total`. After Ctrl-C the work stops and returns its results so far; any other
+/// exception is raised.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     control: &Control,

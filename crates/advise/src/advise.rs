@@ -94,7 +94,8 @@ impl AdvisePlan {
         Ok(())
     }
 
-    /// Ranks the disciplines on `threads` threads or one for each core, and proves the result. It does not depend on their number.
+    /// Ranks the disciplines on `threads` threads or one for each core, and proves the result. It does not depend on
+    /// their number.
     ///
     /// # Errors
     /// The work was interrupted, or a run is impossible.
@@ -145,7 +146,8 @@ impl AdvisePlan {
         Ok(groups.iter().filter_map(|group| group.first().copied()).collect())
     }
 
-    /// Returns the disciplines in their order, the best first, by successive halving; those that leave the race earlier are behind.
+    /// Returns the disciplines in their order, the best first, by successive halving; those that leave the race earlier
+    /// are behind.
     fn ranked(&mut self, arena: &Arena<'_>, mut racing: Vec<usize>) -> Result<Vec<usize>, Error> {
         let first = racing.iter().map(|index| self.candidates[*index].runs.len()).min().unwrap_or(1);
         let mut behind: Vec<usize> = Vec::new();

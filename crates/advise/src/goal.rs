@@ -100,8 +100,9 @@ impl fmt::Display for Comparison {
 }
 
 impl Bound {
-    /// Returns how far `value` is inside the bound: 0 on it, 1 at the ideal, which is 0 for an upper bound and 1 for a lower one of a ratio; negative
-    /// outside. A lower bound of another unit has no ideal: there the distance is in parts of the limit. A value that is not known is at −1.
+    /// Returns how far `value` is inside the bound: 0 on it, 1 at the ideal, which is 0 for an upper bound and 1 for a
+    /// lower one of a ratio; negative outside. A lower bound of another unit has no ideal: there the distance is in
+    /// parts of the limit. A value that is not known is at −1.
     #[must_use]
     pub fn slack(&self, value: Option<f64>) -> f64 {
         let Some(value) = value else { return -1.0 };
@@ -307,7 +308,8 @@ mod tests {
         assert!(drawn.contains("  jain>0.9, utilisation>95%\n                        ^^^\n"), "{drawn}");
     }
 
-    /// By hand: 15 of 20 ms is a quarter inside, 30 ms half of it outside; 0.98 is three fifths of the way from 0.95 to 1.
+    /// By hand: 15 of 20 ms is a quarter inside, 30 ms half of it outside; 0.98 is three fifths of the way from 0.95
+    /// to 1.
     #[test]
     fn slack_is_relative_to_the_ideal() {
         let goal: Goal = "delay.p95<20ms, utilisation>0.95, goodput>4mbit".parse().unwrap();

@@ -2,8 +2,8 @@
 
 use fairlane_qdisc::Stream;
 
-/// Returns `count` points of `dimensions` coordinates from 0 to 1: in each dimension one point in each of `count` equal parts, in a random order and at a
-/// random place of the part (McKay, Beckman and Conover 1979).
+/// Returns `count` points of `dimensions` coordinates from 0 to 1: in each dimension one point in each of `count` equal
+/// parts, in a random order and at a random place of the part (McKay, Beckman and Conover 1979).
 pub(crate) fn points(count: usize, dimensions: usize, random: &mut Stream) -> Vec<Vec<f64>> {
     let mut points = vec![Vec::with_capacity(dimensions); count];
     for _ in 0..dimensions {

@@ -1,8 +1,8 @@
 //! Finds the queue discipline and the parameters for a link and a [`Goal`].
 //!
-//! A [`TunePlan`] searches the parameters of one discipline in any scenario; an [`AdvisePlan`] ranks all disciplines on a [`Link`] with a
-//! [`Mix`] of traffic. Both end with runs on seeds that the search has not seen, so that the result is no luck of the
-//! search.
+//! A [`TunePlan`] searches the parameters of one discipline in any scenario; an [`AdvisePlan`] ranks all disciplines on
+//! a [`Link`] with a [`Mix`] of traffic. Both end with runs on seeds that the search has not seen, so that the result
+//! is no luck of the search.
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]

@@ -67,8 +67,8 @@ pub enum QueueMetric {
 pub enum FlowsMetric {
     /// Bit/s of unique data at all receivers.
     Goodput,
-    /// Jain's index of the flows' throughputs over their max-min fair rates, as the paper of Jain, Chiu and Hawe (1984, section 3) has it for
-    /// unequal demands. Flows of transfers are left out, as they rest between two of them.
+    /// Jain's index of the flows' throughputs over their max-min fair rates, as the paper of Jain, Chiu and Hawe (1984,
+    /// section 3) has it for unequal demands. Flows of transfers are left out, as they rest between two of them.
     Jain,
 }
 
@@ -151,7 +151,8 @@ impl Metric {
         Self::Queue(None, metric)
     }
 
-    /// Reads a name, such as `delay.p95`, `queue.r1-r2.utilisation` or `group.web.completion.p95`; an error is the problem, and the remedy.
+    /// Reads a name, such as `delay.p95`, `queue.r1-r2.utilisation` or `group.web.completion.p95`; an error is the
+    /// problem, and the remedy.
     pub(crate) fn parse(text: &str) -> Result<Self, (String, String)> {
         let unknown = |kind: &str, of: &str, prefix: &str, names: &[&str]| {
             let message = format!("{kind} has no metric \"{of}\"");

@@ -171,7 +171,8 @@ fn mix_rate(text: &str, rate: &str, place: Range<usize>) -> Result<MixRate, Text
 }
 
 impl Link {
-    /// Returns the scenario as a file: a dumbbell with a quarter of the round trip's way in the bottleneck, and TCP of today.
+    /// Returns the scenario as a file: a dumbbell with a quarter of the round trip's way in the bottleneck, and TCP of
+    /// today.
     pub(crate) fn text(&self, parameters: &QdiscParameters, times: Times, seed: u64, comment: &str) -> String {
         let (middle, host) = (self.rtt.as_nanos() / 4, self.rtt.as_nanos() / 8);
         let (middle, host) = (Duration::from_nanos(middle), Duration::from_nanos(host));
@@ -200,7 +201,8 @@ impl Link {
         text
     }
 
-    /// Returns the times of a scenario: as many packets as a slow computer can simulate, but never less than 60 round trips.
+    /// Returns the times of a scenario: as many packets as a slow computer can simulate, but never less than 60 round
+    /// trips.
     pub(crate) fn times(&self, quick: bool) -> Times {
         let (most, packets) = if quick { (15.0, 50_000.0) } else { (60.0, 400_000.0) };
         let round_trips = 60.0 * self.rtt.as_secs();

@@ -19,7 +19,8 @@ pub(crate) fn fronts(ranking: &[Ranked]) -> Vec<Front> {
     fronts.into_iter().filter(|front| !front.kinds.is_empty()).collect()
 }
 
-/// Returns true if another point is as good in both coordinates, the first small and the second large, and better in one.
+/// Returns true if another point is as good in both coordinates, the first small and the second large, and better in
+/// one.
 fn is_exceeded(point: (f64, f64), points: &[(f64, f64)]) -> bool {
     points.iter().any(|other| other.0 <= point.0 && other.1 >= point.1 && *other != point)
 }

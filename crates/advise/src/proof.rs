@@ -67,7 +67,8 @@ pub(crate) fn cases(
     Ok(cases.map(|(((name, ..), link), pair)| case(name, link, pair)).collect())
 }
 
-/// Returns the link with a multiple of its rate and of its round trip; rates of the traffic that are multiples of the link's follow.
+/// Returns the link with a multiple of its rate and of its round trip; rates of the traffic that are multiples of the
+/// link's follow.
 fn scaled(link: &Link, rate: f64, rtt: f64) -> Link {
     Link {
         rate: Rate::from_bits_per_second((link.rate.bits_per_second() as f64 * rate).round().max(1.0) as u64),

@@ -101,8 +101,9 @@ impl<'a> Arena<'a> {
         chosen.sort_by(|a, b| self.standing(&candidates[*b]).compare(&self.standing(&candidates[*a])));
     }
 
-    /// Halves `chosen` by successive halving (Karnin, Koren and Somekh 2013): all have the runs of the first of `rungs`, the better half those of the
-    /// next, and so on. Those in `kept` stay to the end and do not count. Returns the rest, the best first.
+    /// Halves `chosen` by successive halving (Karnin, Koren and Somekh 2013): all have the runs of the first of
+    /// `rungs`, the better half those of the next, and so on. Those in `kept` stay to the end and do not count. Returns
+    /// the rest, the best first.
     ///
     /// # Errors
     /// As [`run`](Self::run).

@@ -26,7 +26,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Returns the mean with its interval in the unit in which it is [shown](MetricUnit::shown), without the unit; `–` if it is not known.
+    /// Returns the mean with its interval in the unit in which it is [shown](MetricUnit::shown), without the unit; `–`
+    /// if it is not known.
     #[must_use]
     pub fn shown(&self) -> String {
         let (factor, _) = self.unit.shown();
@@ -48,7 +49,8 @@ impl Reading {
 /// The score of a candidate: first its miss of the bounds, then its value. Larger is better in both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
-    /// The slack of the bound that is missed most; 0 if all are met. A bound counts as met if it is one standard error before the limit.
+    /// The slack of the bound that is missed most; 0 if all are met. A bound counts as met if it is one standard error
+    /// before the limit.
     pub(crate) missed: f64,
     /// The objective, negative to be minimised; without one, the least slack of the bounds.
     pub(crate) value: f64,
@@ -97,7 +99,8 @@ impl Verdict {
     }
 }
 
-/// Compares candidates by runs of the same numbers, which saw the same traffic: by the least slack where bounds are missed, else by the value.
+/// Compares candidates by runs of the same numbers, which saw the same traffic: by the least slack where bounds are
+/// missed, else by the value.
 pub(crate) fn judge(goal: &Goal, first: &[Readings], second: &[Readings]) -> Verdict {
     let each = |runs: &[Readings]| {
         runs.iter().map(|run| Standing::of(goal, std::slice::from_ref(run))).collect::<Vec<Standing>>()
@@ -130,7 +133,8 @@ fn sign(difference: Option<Estimate>) -> Verdict {
     }
 }
 
-/// Returns the objective of each run, larger being better; `None` without an objective. A run that does not have it is the worst.
+/// Returns the objective of each run, larger being better; `None` without an objective. A run that does not have it is
+/// the worst.
 fn objectives<'a>(goal: &'a Goal, runs: &'a [Readings]) -> Option<impl Iterator<Item = f64> + 'a> {
     let objective = goal.objective()?;
     let place = goal.bounds().len();

@@ -43,8 +43,8 @@ enum Form {
 }
 
 impl Space {
-    /// Returns the space of `kind` on a link of `rate`: of each numeric parameter with a default, the part of its range that is at most [`WIDE`] times below and
-    /// above the default. Parameters that are off by default stay so.
+    /// Returns the space of `kind` on a link of `rate`: of each numeric parameter with a default, the part of its range
+    /// that is at most [`WIDE`] times below and above the default. Parameters that are off by default stay so.
     ///
     /// # Errors
     /// The defaults need more than the rate.
@@ -233,7 +233,8 @@ mod tests {
         }
     }
 
-    /// Would catch a value that its own discipline refuses, at the ends and in the middle of every range of every discipline.
+    /// Would catch a value that its own discipline refuses, at the ends and in the middle of every range of every
+    /// discipline.
     #[test]
     fn every_value_is_read_by_its_discipline() {
         for kind in Kind::ALL {

@@ -49,8 +49,9 @@ impl TuneSettings {
 
 /// A search that is ready to run.
 ///
-/// Round by round a Latin hypercube covers the numeric parameters, and successive halving with common random numbers finds its best; the next
-/// round is around that. The defaults are among the candidates of each round. The best and the defaults then meet on seeds that the search has not seen.
+/// Round by round a Latin hypercube covers the numeric parameters, and successive halving with common random numbers
+/// finds its best; the next round is around that. The defaults are among the candidates of each round. The best and the
+/// defaults then meet on seeds that the search has not seen.
 #[derive(Debug)]
 pub struct TunePlan {
     settings: TuneSettings,
@@ -274,7 +275,8 @@ pub(crate) fn unseen(candidate: &Candidate, seed: u64) -> Candidate {
 mod tests {
     use super::*;
 
-    /// By hand, with 8 runs after 1, 2 and 4: 48 candidates need 48 + 24 + 2 · 12 + 4 · 6 = 120 runs in each of three rounds, and 32 are fixed; 49 need 128. Four need 12.
+    /// By hand, with 8 runs after 1, 2 and 4: 48 candidates need 48 + 24 + 2 · 12 + 4 · 6 = 120 runs in each of three
+    /// rounds, and 32 are fixed; 49 need 128. Four need 12.
     #[test]
     fn the_budget_is_divided() {
         let settings =

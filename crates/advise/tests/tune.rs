@@ -50,11 +50,13 @@ fn tune(text: &str, settings: TuneSettings, threads: usize) -> Tuning {
     TunePlan::new(&document, settings, Some(threads)).unwrap().execute(Some(threads), &Control::default()).unwrap()
 }
 
-/// A packet that finds K − 1 others waiting waits for them and for the rest of the one in service, so up to K times 4 ms. At a load of one a queue has each length
-/// about equally often: one arrival in K + 1 finds K − 1 waiting, so for the K at hand the 99th percentile is in the last of its K steps. K = 12 stays below 50 ms; 13 has 48 ms at
-/// least, and for half of those arrivals the rest is above 2 ms. Losses fall with K (M/D/1/K), so 12 is the optimum.
+/// A packet that finds K − 1 others waiting waits for them and for the rest of the one in service, so up to K times 4
+/// ms. At a load of one a queue has each length about equally often: one arrival in K + 1 finds K − 1 waiting, so for
+/// the K at hand the 99th percentile is in the last of its K steps. K = 12 stays below 50 ms; 13 has 48 ms at least,
+/// and for half of those arrivals the rest is above 2 ms. Losses fall with K (M/D/1/K), so 12 is the optimum.
 ///
-/// Would catch a search that misses an integer on a range of 10 to 9000, so does not go closer, and bounds that do not go before the objective.
+/// Would catch a search that misses an integer on a range of 10 to 9000, so does not go closer, and bounds that do not
+/// go before the objective.
 #[test]
 fn droptails_limit_for_a_delay_is_found() {
     let goal = "delay.p99<50ms, minimise drop_ratio".parse().unwrap();
@@ -71,8 +73,8 @@ fn measured(text: &str, seed: u64, runs: u32) -> Outcome {
     batch.execute(&Control::default()).unwrap().outcomes.remove(0)
 }
 
-/// The file that comes out is run again by itself on the held-out seed. Would catch parameters in the file that are not those that were judged, a seed that is not held
-/// out, and parameters that were better by the luck of the search.
+/// The file that comes out is run again by itself on the held-out seed. Would catch parameters in the file that are not
+/// those that were judged, a seed that is not held out, and parameters that were better by the luck of the search.
 #[test]
 fn the_result_is_never_worse_on_held_out_seeds() {
     for (kind, goal, metric) in [

@@ -37,9 +37,9 @@ fn middle<T>(items: &[T]) -> *const u8 {
     std::ptr::from_ref(&items[items.len() / 2]).cast()
 }
 
-/// In one test, since the allocator of the system gives memory that has been freed, with its flags, to whoever asks next. Would catch advice that is
-/// not given, or for small allocations, which would take a page of 2 MB each, contents that are lost when an allocation becomes large, or small, and
-/// memory that is never freed.
+/// In one test, since the allocator of the system gives memory that has been freed, with its flags, to whoever asks
+/// next. Would catch advice that is not given, or for small allocations, which would take a page of 2 MB each, contents
+/// that are lost when an allocation becomes large, or small, and memory that is never freed.
 #[test]
 fn large_allocations_have_huge_pages() {
     // It is allocated by itself, but is not large.

@@ -7,8 +7,8 @@ use fairlane_qdisc::{Duration, Rate};
 
 /// The parameters of [`Autorate`](crate::Autorate) in one direction of a link.
 ///
-/// The defaults are those of [cake-autorate](https://github.com/lynxthecat/cake-autorate) 3, except those of [`Law::Follow`],
-/// which is Fairlane's own. As there, the delay of a probe is half of its round trip.
+/// The defaults are those of [cake-autorate](https://github.com/lynxthecat/cake-autorate) 3, except those of
+/// [`Law::Follow`], which is Fairlane's own. As there, the delay of a probe is half of its round trip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The least rate, above 0, that the link has even at bad times. The rate never falls below it.
@@ -21,11 +21,11 @@ pub struct Config {
     ///
     /// The time that a full packet takes at the present rate is added to this and to the next two parameters.
     pub late: Duration,
-    /// The mean delay above the baseline up to which the rate is raised by all of `raise`; the raise falls to nothing at
-    /// `late`. At most `late`. Default: 10 ms.
+    /// The mean delay above the baseline up to which the rate is raised by all of `raise`; the raise falls to nothing
+    /// at `late`. At most `late`. Default: 10 ms.
     pub raise_delay: Duration,
-    /// The mean delay above the baseline from which the rate is cut by all of `cut`; above `late`, at most 60 s. Default:
-    /// 60 ms.
+    /// The mean delay above the baseline from which the rate is cut by all of `cut`; above `late`, at most 60 s.
+    /// Default: 60 ms.
     pub cut_delay: Duration,
     /// The number of last samples that are judged; 1 to 100. Default: 6.
     pub window: u32,
@@ -62,11 +62,11 @@ pub struct Config {
     pub law: Law,
     /// The side of the link on which the shaper stands. Default: [`Direction::Upload`].
     pub direction: Direction,
-    /// The largest part by which [`Law::Follow`] raises the rate: each raise directly after another is twice as large, up to
-    /// this; at least `raise`, at most 10. Default: 0.5.
+    /// The largest part by which [`Law::Follow`] raises the rate: each raise directly after another is twice as large,
+    /// up to this; at least `raise`, at most 10. Default: 0.5.
     pub most_raise: f64,
-    /// The time in which [`Law::Follow`] drains a queue: while the link has a queue of q seconds, the rate is 1 − q/`drain` of the
-    /// link's; 1 ms to 60 s. Default: 300 ms, as `refractory`.
+    /// The time in which [`Law::Follow`] drains a queue: while the link has a queue of q seconds, the rate is 1 −
+    /// q/`drain` of the link's; 1 ms to 60 s. Default: 300 ms, as `refractory`.
     pub drain: Duration,
     /// The least part of the link's rate that is used while it drains; above 0, at most 1. Default: 0.3.
     pub least_part: f64,
@@ -75,8 +75,8 @@ pub struct Config {
 /// The reaction to bufferbloat, and the speed at which the rate is raised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Law {
-    /// Fairlane's law: as [`Steps`](Self::Steps), but the rate of the busy link is measured from the spacing of answers and
-    /// followed, and raises grow.
+    /// Fairlane's law: as [`Steps`](Self::Steps), but the rate of the busy link is measured from the spacing of answers
+    /// and followed, and raises grow.
     #[default]
     Follow,
     /// The law of cake-autorate 3: bufferbloat cuts the rate by a part, and each raise is by the same part.

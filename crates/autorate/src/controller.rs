@@ -77,14 +77,14 @@ impl Autorate {
         Rate::from_bits_per_second(self.rate as u64)
     }
 
-    /// Tells that a probe leaves for `reflector`, a number of the user's. Its time in the queue before the shaper does not count, so
-    /// `now` is when it leaves that queue.
+    /// Tells that a probe leaves for `reflector`, a number of the user's. Its time in the queue before the shaper does
+    /// not count, so `now` is when it leaves that queue.
     pub fn sent(&mut self, now: Time, reflector: usize, bytes: u64) {
         self.probes.sent(Probe { reflector, sent: now, bytes });
     }
 
-    /// Tells that the answer to the probe that left for `reflector` at `sent` is here, and decides. Answers to unknown probes
-    /// change nothing.
+    /// Tells that the answer to the probe that left for `reflector` at `sent` is here, and decides. Answers to unknown
+    /// probes change nothing.
     pub fn answered(&mut self, now: Time, reflector: usize, sent: Time, delay: ProbeDelay, bytes: u64) -> Decision {
         let Some(probe) = self.probes.answered(reflector, sent) else {
             return self.decided(now, Action::Hold(None));

@@ -10,14 +10,16 @@ const DOWNWARD: f64 = 0.9;
 /// The delay of a probe, as far as its answer tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeDelay {
-    /// The time of the round trip, of which half is taken for the delay: an echo does not tell in which direction it waited.
+    /// The time of the round trip, of which half is taken for the delay: an echo does not tell in which direction it
+    /// waited.
     RoundTrip,
-    /// The nanoseconds in this direction, from a time stamp of the reflector. Its clock need not agree with that of the user: the
-    /// difference between them is part of the baseline.
+    /// The nanoseconds in this direction, from a time stamp of the reflector. Its clock need not agree with that of the
+    /// user: the difference between them is part of the baseline.
     OneWay(i64),
 }
 
-/// The delay of a reflector without queues, in seconds: an exponentially weighted mean that falls fast and rises slowly.
+/// The delay of a reflector without queues, in seconds: an exponentially weighted mean that falls fast and rises
+/// slowly.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Baseline(Option<f64>);
 
@@ -66,8 +68,8 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// Would catch weights that are exchanged, and a delay that is compared with the baseline before it: from 20 ms, 30 ms
-    /// moves it to 20.01 and is 9.99 above; 10 ms moves it by 0.9 · 10.01 to 11.001 and is 1.001 below.
+    /// Would catch weights that are exchanged, and a delay that is compared with the baseline before it: from 20 ms, 30
+    /// ms moves it to 20.01 and is 9.99 above; 10 ms moves it by 0.9 · 10.01 to 11.001 and is 1.001 below.
     #[test]
     fn a_baseline_falls_fast_and_rises_slowly() {
         let mut baseline = Baseline::default();

@@ -43,10 +43,10 @@ fn near(decision: &Decision, bits: f64) {
     assert!((is - bits).abs() <= 2.0, "{is} {bits}");
 }
 
-/// Three of the last six samples are 99.9 ms above their baselines, since a delay of 120 ms moves that of 20 ms by 0.1. Their mean
-/// is 49.95 ms; a full packet takes 0.6056 ms at 20 Mbit/s. That is 0.6448133 of the way from 30 to 60 ms, so the cut is
-/// 0.01 + 0.24 · 0.6448133 = 0.1647552. Would catch a cut by two late samples, one within 300 ms of the last, and a window
-/// of another length.
+/// Three of the last six samples are 99.9 ms above their baselines, since a delay of 120 ms moves that of 20 ms by 0.1.
+/// Their mean is 49.95 ms; a full packet takes 0.6056 ms at 20 Mbit/s. That is 0.6448133 of the way from 30 to 60 ms,
+/// so the cut is 0.01 + 0.24 · 0.6448133 = 0.1647552. Would catch a cut by two late samples, one within 300 ms of the
+/// last, and a window of another length.
 #[test]
 fn bufferbloat_cuts_the_rate_by_its_mean() {
     let mut autorate = with_baselines(config(Law::Steps));
@@ -67,8 +67,8 @@ fn bufferbloat_cuts_the_rate_by_its_mean() {
     assert_eq!(answer(&mut autorate, 4, 1600.0, 40.0).blocker, None);
 }
 
-/// At 1 Mbit/s a full packet takes 12.112 ms, so a delay of 42 ms is not late and one of 43 ms is. Would catch a threshold
-/// that does not depend on the rate.
+/// At 1 Mbit/s a full packet takes 12.112 ms, so a delay of 42 ms is not late and one of 43 ms is. Would catch a
+/// threshold that does not depend on the rate.
 #[test]
 fn a_packet_may_take_its_time() {
     let slow = Config { law: Law::Steps, ..Config::new(rate(1), rate(1_000_000), rate(1_000_000)) };
@@ -79,9 +79,9 @@ fn a_packet_may_take_its_time() {
     }
 }
 
-/// 400,000 bytes in 200 ms are 80 % of 20 Mbit/s. Would catch a raise at a load of 75 %, one without a new measurement, or one
-/// that does not depend on the delay: 20.6262 ms above the baseline are 20.6056 above the new one, of which a packet takes
-/// 0.6056, and 20 ms are half of the way from 10 to 30.
+/// 400,000 bytes in 200 ms are 80 % of 20 Mbit/s. Would catch a raise at a load of 75 %, one without a new measurement,
+/// or one that does not depend on the delay: 20.6262 ms above the baseline are 20.6056 above the new one, of which a
+/// packet takes 0.6056, and 20 ms are half of the way from 10 to 30.
 #[test]
 fn high_load_raises_the_rate() {
     let mut autorate = with_baselines(config(Law::Steps));
@@ -181,10 +181,10 @@ fn a_stalled_link_is_waited_for() {
     assert_eq!(autorate.traffic(ms(10_500.0), 500).reason, Reason::DecayedUp);
 }
 
-/// A link of 10 Mbit/s gets 20: each probe waits 50 ms longer than the one before it. With the movement of the baseline the delays
-/// above it are 24.975, 49.925025, 74.850099975 and 99.750249875 ms, so the probes pass at 99.95, 199.85005, 299.70019995 and
-/// 399.50049975 ms. The last 200 ms begin between the first two, with 375,000 bytes from the first to the last: 10.015 Mbit/s. Would
-/// catch a law that cuts by parts, and one that does not drain the queue.
+/// A link of 10 Mbit/s gets 20: each probe waits 50 ms longer than the one before it. With the movement of the baseline
+/// the delays above it are 24.975, 49.925025, 74.850099975 and 99.750249875 ms, so the probes pass at 99.95, 199.85005,
+/// 299.70019995 and 399.50049975 ms. The last 200 ms begin between the first two, with 375,000 bytes from the first to
+/// the last: 10.015 Mbit/s. Would catch a law that cuts by parts, and one that does not drain the queue.
 #[test]
 fn the_rate_of_a_busy_link_is_followed() {
     let mut autorate = autorate(config(Law::Follow));
@@ -200,8 +200,8 @@ fn the_rate_of_a_busy_link_is_followed() {
     near(&last.expect("five probes"), link * (1.0 - 0.199_500_499_75 / 0.3));
 }
 
-/// As the test before, seen from behind the link, which passes 62,500 bytes in 50 ms. Answers come every 100 ms. Would catch
-/// bytes that are counted when the probe was sent.
+/// As the test before, seen from behind the link, which passes 62,500 bytes in 50 ms. Answers come every 100 ms. Would
+/// catch bytes that are counted when the probe was sent.
 #[test]
 fn the_rate_of_a_download_is_that_of_what_came() {
     let mut autorate = autorate(Config { direction: Direction::Download, ..config(Law::Follow) });
@@ -220,11 +220,11 @@ fn the_rate_of_a_download_is_that_of_what_came() {
     near(&last.expect("five probes"), 10e6 * (1.0 - 0.199_500_499_75 / 0.3));
 }
 
-/// As the test of the upload, with time stamps of a clock that is an hour behind: the delays in this direction are 20 ms and the queue,
-/// minus an hour, and the way back takes 500 ms. The baseline moves by 0.001 of all that is above it: the delays are 49.95, 99.85005
-/// and 149.70019995 ms above it, so the third late sample is the fourth probe. It passes at 299.70019995 ms. The last 200 ms begin with
-/// the first probe, when there was no queue: 375,000 bytes. Would catch a round trip that counts, half of a
-/// delay, and a clock that has to agree.
+/// As the test of the upload, with time stamps of a clock that is an hour behind: the delays in this direction are 20
+/// ms and the queue, minus an hour, and the way back takes 500 ms. The baseline moves by 0.001 of all that is above it:
+/// the delays are 49.95, 99.85005 and 149.70019995 ms above it, so the third late sample is the fourth probe. It passes
+/// at 299.70019995 ms. The last 200 ms begin with the first probe, when there was no queue: 375,000 bytes. Would catch
+/// a round trip that counts, half of a delay, and a clock that has to agree.
 #[test]
 fn time_stamps_tell_the_direction() {
     const HOUR: i64 = 3_600_000_000_000;
@@ -250,8 +250,8 @@ fn time_stamps_tell_the_direction() {
     }
 }
 
-/// 8 Mbit/s times 1.04, 1.08, 1.16, 1.32 and 1.5, and no more than 30. Would catch raises that do not grow, grow without bound,
-/// or go on growing after a pause.
+/// 8 Mbit/s times 1.04, 1.08, 1.16, 1.32 and 1.5, and no more than 30. Would catch raises that do not grow, grow
+/// without bound, or go on growing after a pause.
 #[test]
 fn raises_grow_while_nothing_is_late() {
     let config = Config::new(rate(2_000_000), rate(8_000_000), rate(30_000_000));

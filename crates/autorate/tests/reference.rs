@@ -1,4 +1,5 @@
-//! The law of cake-autorate 3 against a slow reference, which keeps everything that happened and starts from it each time.
+//! The law of cake-autorate 3 against a slow reference, which keeps everything that happened and starts from it each
+//! time.
 
 use fairlane_autorate::{Autorate, Config, Law, ProbeDelay, Reason};
 use fairlane_qdisc::{Duration, Rate, Seed, Time};

@@ -11,8 +11,8 @@ fn any(random: &mut Stream) -> u64 {
     random.bits() >> random.below(64)
 }
 
-/// Times that jump, totals that fall, answers before their probes, reflectors without end. Would catch an overflow, a rate that is no
-/// number, and one outside of its limits.
+/// Times that jump, totals that fall, answers before their probes, reflectors without end. Would catch an overflow, a
+/// rate that is no number, and one outside of its limits.
 #[test]
 fn nonsense_is_survived() {
     let mut changes = 0;

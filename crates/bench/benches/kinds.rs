@@ -1,5 +1,6 @@
-//! The cost of an arrival with its departure, for each kind, at the same length of the queue: 1,000 packets with 33 flows, and 10,000
-//! packets with 10,001 flows. `bench/costs` turns the results into the table that `fairlane qdiscs` and the documentation show.
+//! The cost of an arrival with its departure, for each kind, at the same length of the queue: 1,000 packets with 33
+//! flows, and 10,000 packets with 10,001 flows. `bench/costs` turns the results into the table that `fairlane qdiscs`
+//! and the documentation show.
 
 use criterion::Criterion;
 use fairlane_bench::{Load, Station};

@@ -28,7 +28,8 @@ impl Load {
         self.light as u32 + 1
     }
 
-    /// Returns the arrivals after which the queue has its length, the averages have settled and every table has its size.
+    /// Returns the arrivals after which the queue has its length, the averages have settled and every table has its
+    /// size.
     const fn settling(self) -> u32 {
         30_000 + 3 * self.length + 20 * self.light as u32
     }
@@ -141,12 +142,14 @@ impl Qdisc<Handle> for Relay {
 
 /// A queue that is kept at one length, with its arrivals. Every second one belongs to a heavy flow.
 ///
-/// A packet leaves for each one that is admitted; an arrival that is dropped has no departure. The link takes 80 ns for a
-/// packet: 1,000 packets are 0.08 ms and 10,000 are 0.8 ms, below the targets of the disciplines that control the delay.
+/// A packet leaves for each one that is admitted; an arrival that is dropped has no departure. The link takes 80 ns for
+/// a packet: 1,000 packets are 0.08 ms and 10,000 are 0.8 ms, below the targets of the disciplines that control the
+/// delay.
 pub struct Station {
     queue: BoxQdisc<Handle>,
-    /// The arrivals, in turn. A packet is copied from here as from a host's ring, and not put together from its parts: then it would
-    /// be in several stores on their way to the cache, which the discipline's copy would have to wait for.
+    /// The arrivals, in turn. A packet is copied from here as from a host's ring, and not put together from its parts:
+    /// then it would be in several stores on their way to the cache, which the discipline's copy would have to wait
+    /// for.
     arrivals: Vec<Handle>,
     length: usize,
     next: usize,

@@ -1,4 +1,5 @@
-//! Attaches, detaches and shows disciplines: `qdisc attach eth0 choke 10000000 limit=300p`, `qdisc detach eth0`, `qdisc status`.
+//! Attaches, detaches and shows disciplines: `qdisc attach eth0 choke 10000000 limit=300p`, `qdisc detach eth0`,
+//! `qdisc status`.
 
 use std::error::Error;
 

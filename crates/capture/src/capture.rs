@@ -45,8 +45,8 @@ pub struct Packet<'a> {
     pub headers: Headers,
 }
 
-/// Packets whose timestamps run backwards, as happens where several processors capture: each counts as arriving together with the
-/// packet before it in the file.
+/// Packets whose timestamps run backwards, as happens where several processors capture: each counts as arriving
+/// together with the packet before it in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Late {
     /// Number of such packets.
@@ -133,8 +133,8 @@ impl<R: Read> Capture<R> {
     /// The next packet; `None` at the end of the file.
     ///
     /// # Errors
-    /// The next bytes are not a packet, their lengths contradict each other, the link type is unknown, there is no timestamp,
-    /// or one more than 10^9 s after the first packet.
+    /// The next bytes are not a packet, their lengths contradict each other, the link type is unknown, there is no
+    /// timestamp, or one more than 10^9 s after the first packet.
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
         let number = self.number + 1;
         let wrong = |message: String| CaptureError::new(&self.name, Some(number), message);

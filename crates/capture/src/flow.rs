@@ -76,7 +76,8 @@ impl FlowId {
     }
 }
 
-/// Such as `tcp/10.0.0.1:40000>10.0.0.2:80`, `ip-89/10.0.0.1>224.0.0.5` and `other-88cc/02:00:00:00:00:01>01:80:c2:00:00:0e`.
+/// Such as `tcp/10.0.0.1:40000>10.0.0.2:80`, `ip-89/10.0.0.1>224.0.0.5` and
+/// `other-88cc/02:00:00:00:00:01>01:80:c2:00:00:0e`.
 impl fmt::Display for FlowId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.protocol_name();

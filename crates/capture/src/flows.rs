@@ -39,12 +39,12 @@ impl Flows {
         Self { by, ..Self::default() }
     }
 
-    /// The number of the flow of a packet with `headers` that came at `time`: from 0, in the order in which flows were first
-    /// seen.
+    /// The number of the flow of a packet with `headers` that came at `time`: from 0, in the order in which flows were
+    /// first seen.
     ///
     /// A later fragment belongs to the flow of the first fragment of its datagram, told by both addresses, protocol and
-    /// identification. If that one has not come within the 60 s before, the fragment is of the flow between its addresses
-    /// without ports.
+    /// identification. If that one has not come within the 60 s before, the fragment is of the flow between its
+    /// addresses without ports.
     pub fn number(&mut self, time: Time, headers: &Headers) -> u32 {
         let Some((fragment, datagram)) = headers.fragment.zip(Datagram::of(headers)) else {
             return self.of(headers.flow);
@@ -148,8 +148,8 @@ mod tests {
         Time::ZERO + Duration::from_secs(seconds)
     }
 
-    /// Would catch a fragment that goes to another datagram's flow, one that is taken for a datagram of the past, and a flow
-    /// that is counted twice.
+    /// Would catch a fragment that goes to another datagram's flow, one that is taken for a datagram of the past, and a
+    /// flow that is counted twice.
     #[test]
     fn a_fragment_is_of_its_first_fragments_flow_for_a_minute() {
         let mut flows = Flows::new();
@@ -166,7 +166,8 @@ mod tests {
         assert_eq!(flows.all().len(), 3);
     }
 
-    /// Would catch memory that grows with the capture, and a datagram whose place is taken by its own predecessor's end.
+    /// Would catch memory that grows with the capture, and a datagram whose place is taken by its own predecessor's
+    /// end.
     #[test]
     fn datagrams_are_forgotten_when_there_are_too_many() {
         let mut flows = Flows::new();

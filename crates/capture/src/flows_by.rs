@@ -80,8 +80,8 @@ const fn unspecified(address: IpAddr) -> IpAddr {
 
 /// A flow by one of the definitions, and its readable name.
 ///
-/// Formats as `udp/10.0.0.1:5000>10.0.0.2:80`, without ports as `udp/10.0.0.1>10.0.0.2`, and by addresses as `10.0.0.1>10.0.0.2`,
-/// `10.0.0.1>*` and `*>10.0.0.2`.
+/// Formats as `udp/10.0.0.1:5000>10.0.0.2:80`, without ports as `udp/10.0.0.1>10.0.0.2`, and by addresses as
+/// `10.0.0.1>10.0.0.2`, `10.0.0.1>*` and `*>10.0.0.2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowName {
     by: FlowsBy,
@@ -120,7 +120,8 @@ mod tests {
         FlowId::Ip { protocol, source: address(source), destination: address(destination), ports: Some((port, 80)) }
     }
 
-    /// Would catch a definition that leaves out a field or takes another, and a name that tells what does not belong to the flow.
+    /// Would catch a definition that leaves out a field or takes another, and a name that tells what does not belong to
+    /// the flow.
     #[test]
     fn each_definition_has_its_fields() {
         let whole = id(1, 2, 17, 5);

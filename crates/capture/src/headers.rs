@@ -12,7 +12,8 @@ use crate::link::{Inside, LinkType, Outside};
 /// The fields of a packet's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// The flow according to this packet's headers. A later fragment has no ports here; [`Flows`](crate::Flows) finds its flow.
+    /// The flow according to this packet's headers. A later fragment has no ports here; [`Flows`](crate::Flows) finds
+    /// its flow.
     pub flow: FlowId,
     /// The position of a fragment in its datagram; `None` for a whole datagram.
     pub fragment: Option<Fragment>,
@@ -99,7 +100,8 @@ fn fragment(ip: &LaxIpSlice<'_>) -> Option<Fragment> {
     }
 }
 
-/// The library's own iterator takes for granted that the last header was captured whole (etherparse 0.21), and reads beyond it.
+/// The library's own iterator takes for granted that the last header was captured whole (etherparse 0.21), and reads
+/// beyond it.
 fn ipv6_fragment(extensions: &Ipv6ExtensionsSlice<'_>) -> Option<Fragment> {
     let (mut next, mut rest) = (extensions.first_header()?, extensions.slice());
     loop {
@@ -154,8 +156,8 @@ mod tests {
         data
     }
 
-    /// RFC 8200: hop-by-hop and destination options and an authentication header may stand before the fragment header. What was
-    /// not captured is not there.
+    /// RFC 8200: hop-by-hop and destination options and an authentication header may stand before the fragment header.
+    /// What was not captured is not there.
     #[test]
     fn an_ipv6_fragment_is_found_behind_other_extension_headers() {
         let options = |next: u8| [next, 0, 1, 4, 0, 0, 0, 0];

@@ -1,7 +1,7 @@
 //! Packet captures as arrivals at a queue.
 //!
-//! [`Capture`] reads a pcap or pcapng file packet by packet, in memory that does not grow with the file. Each [`Packet`]
-//! has an arrival time, a length on the wire and parsed headers: its flow, its traffic class and ECN
+//! [`Capture`] reads a pcap or pcapng file packet by packet, in memory that does not grow with the file. Each
+//! [`Packet`] has an arrival time, a length on the wire and parsed headers: its flow, its traffic class and ECN
 //! codepoint. [`Flows`] gives each flow a number and keeps the fragments of a datagram together. [`Writer`] writes
 //! packets as another capture, and [`mark_ce`] and [`clear_dscp`] change the class in a real header.
 //!

@@ -40,8 +40,8 @@ pub(crate) struct Outside {
 const FIRST_ETHER_TYPE: u16 = 0x600;
 
 impl LinkType {
-    /// The link type of the number in a capture's header, if it can be read here. The upper bits say whether frames have
-    /// check sequences.
+    /// The link type of the number in a capture's header, if it can be read here. The upper bits say whether frames
+    /// have check sequences.
     #[must_use]
     pub const fn from_number(number: u32) -> Option<Self> {
         match number & 0xffff {

@@ -22,7 +22,8 @@ const BLOCK: usize = 8;
 /// Returns the input of a filter of acknowledgements for the packet that begins with the IP header `ip`; see
 /// [`Packet::tcp`](fairlane_qdisc::Packet::tcp). `connection` identifies its addresses and ports.
 ///
-/// `None` if the packet is not TCP, is a fragment, has IPv6 extension headers, or was not captured to the end of its TCP header.
+/// `None` if the packet is not TCP, is a fragment, has IPv6 extension headers, or was not captured to the end of its
+/// TCP header.
 #[must_use]
 pub fn tcp_header(ip: &[u8], connection: u64) -> Option<TcpHeader> {
     let (tcp, length) = segment(ip)?;
@@ -113,7 +114,8 @@ fn numbers(bytes: &[u8]) -> Option<(u32, u32)> {
 mod tests {
     use super::*;
 
-    /// Returns a TCP segment with acknowledgement number 9, these flags, options of whole words and `data` bytes of data.
+    /// Returns a TCP segment with acknowledgement number 9, these flags, options of whole words and `data` bytes of
+    /// data.
     fn tcp(flags: u16, options: &[u8], data: usize) -> Vec<u8> {
         let words = 5 + options.len() / 4;
         let [high, low] = ((words as u16) << 12 | flags).to_be_bytes();
@@ -165,7 +167,8 @@ mod tests {
         assert_eq!(pure(&ipv4(&tcp(0, &[], 0))), Some((false, false)));
         let md5 = [&[19, 18][..], &[5; 16], &[1, 1]].concat();
         assert_eq!(pure(&ipv4(&tcp(ACK, &md5, 0))), Some((true, true)));
-        // MSS, an unknown option, timestamps and SACK of wrong lengths, two timestamps, an option that is cut off is not read.
+        // MSS, an unknown option, timestamps and SACK of wrong lengths, two timestamps, an option that is cut off is
+        // not read.
         for options in [&[2, 4, 5, 180][..], &[99, 4, 0, 0], &[8, 4, 0, 0], &[5, 4, 0, 0], &[STAMPS, STAMPS].concat()] {
             assert_eq!(pure(&ipv4(&tcp(ACK, options, 0))), Some((false, true)), "{options:?}");
         }
@@ -174,7 +177,8 @@ mod tests {
         }
     }
 
-    /// Would catch a read beyond the end, and data of a fragment or behind an extension header that are taken for a TCP header.
+    /// Would catch a read beyond the end, and data of a fragment or behind an extension header that are taken for a TCP
+    /// header.
     #[test]
     fn what_is_no_whole_header_is_none() {
         let whole = ipv4(&tcp(ACK, &STAMPS, 0));

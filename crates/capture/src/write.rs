@@ -56,14 +56,14 @@ fn written(error: PcapError) -> io::Error {
 /// The two ECN bits of a traffic class (RFC 3168). Both set mean Congestion Experienced.
 const ECN: u8 = 0b11;
 
-/// Sets Congestion Experienced in the IP header that begins at `ip_at` of `data`, and the checksum of an IPv4 header, if the
-/// header was captured whole.
+/// Sets Congestion Experienced in the IP header that begins at `ip_at` of `data`, and the checksum of an IPv4 header,
+/// if the header was captured whole.
 pub fn mark_ce(data: &mut [u8], ip_at: usize) {
     change_class(data, ip_at, |class| class | ECN);
 }
 
-/// Clears the DSCP (RFC 2474) in the IP header that begins at `ip_at` of `data`, and sets the checksum of an IPv4 header, if the
-/// header was captured whole.
+/// Clears the DSCP (RFC 2474) in the IP header that begins at `ip_at` of `data`, and sets the checksum of an IPv4
+/// header, if the header was captured whole.
 pub fn clear_dscp(data: &mut [u8], ip_at: usize) {
     change_class(data, ip_at, |class| class & ECN);
 }
@@ -92,8 +92,8 @@ fn change_class(data: &mut [u8], ip_at: usize, change: impl Fn(u8) -> u8) {
 mod tests {
     use super::*;
 
-    /// The header of the example in Wikipedia's article on the IPv4 header checksum, whose sum is 0xb861; CE adds 3 to the
-    /// first word, so one's complement arithmetic takes 3 from the sum (RFC 1624).
+    /// The header of the example in Wikipedia's article on the IPv4 header checksum, whose sum is 0xb861; CE adds 3 to
+    /// the first word, so one's complement arithmetic takes 3 from the sum (RFC 1624).
     #[test]
     fn a_mark_is_in_the_header_with_its_checksum() {
         let mut data = *b"--\x45\x00\x00\x73\x00\x00\x40\x00\x40\x11\xb8\x61\xc0\xa8\x00\x01\xc0\xa8\x00\xc7++";
@@ -108,8 +108,8 @@ mod tests {
         assert_eq!(six, [0x60, 0x30, 0x12, 0x34]);
     }
 
-    /// Class 0xb9 is EF with ECT(1); it goes from the second byte, and its 0xb8 goes to the sum (RFC 1624). Would catch an ECN
-    /// codepoint that is lost, a version or a flow label that is changed.
+    /// Class 0xb9 is EF with ECT(1); it goes from the second byte, and its 0xb8 goes to the sum (RFC 1624). Would catch
+    /// an ECN codepoint that is lost, a version or a flow label that is changed.
     #[test]
     fn a_dscp_is_cleared_with_its_checksum() {
         let mut data = *b"--\x45\xb9\x00\x73\x00\x00\x40\x00\x40\x11\xb7\xa8\xc0\xa8\x00\x01\xc0\xa8\x00\xc7++";

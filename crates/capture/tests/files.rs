@@ -44,8 +44,8 @@ fn every_form_of_pcap_is_read() {
     }
 }
 
-/// Would catch a compressed capture that is refused, one of several parts (RFC 1952, section 2.2) that ends after the first, and damage
-/// that looks like the end of the file.
+/// Would catch a compressed capture that is refused, one of several parts (RFC 1952, section 2.2) that ends after the
+/// first, and damage that looks like the end of the file.
 #[test]
 fn compressed_captures_are_read() {
     use std::io::Write;

@@ -7,7 +7,8 @@ use common::{UDP, ethernet, flows, ipv4, ipv6, packet, pcap, read, whole};
 const FLOW: &str = "udp/10.0.0.1:1000>10.0.0.2:53";
 const FLOW6: &str = "udp/[fd00::1]:1000>[fd00::2]:53";
 
-/// Would catch a link type whose header is taken to be longer or shorter, and made-up headers that count as bytes on the wire.
+/// Would catch a link type whose header is taken to be longer or shorter, and made-up headers that count as bytes on
+/// the wire.
 #[test]
 fn every_link_type_leads_to_ip() {
     let ip = ipv4(17, 0b1011_1001, 0, 0, &UDP);
@@ -56,8 +57,8 @@ fn extension_headers_are_passed() {
     assert_eq!(seen[1], (1_000_000_000, FLOW6.to_owned(), 52, 3));
 }
 
-/// Would catch ports that are read from the middle of a datagram, and fragments of another datagram or of no known one that
-/// join in.
+/// Would catch ports that are read from the middle of a datagram, and fragments of another datagram or of no known one
+/// that join in.
 #[test]
 fn fragments_follow_their_first_one() {
     let more = 0x2000;

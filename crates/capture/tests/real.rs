@@ -5,8 +5,8 @@ use std::path::Path;
 
 use fairlane_capture::{Capture, Flows, LinkType};
 
-/// Packets by ECN codepoint and IP version as `tcpdump -v` prints them (tos and class), their number and the last one's time as
-/// `tcpdump -tt` does. Would catch a codepoint that is read from another place, and a clock of other units.
+/// Packets by ECN codepoint and IP version as `tcpdump -v` prints them (tos and class), their number and the last one's
+/// time as `tcpdump -tt` does. Would catch a codepoint that is read from another place, and a clock of other units.
 #[test]
 fn is_read_as_tcpdump_reads_it() -> Result<(), Box<dyn std::error::Error>> {
     let mut capture = Capture::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/linux-tcp.pcap"))?;

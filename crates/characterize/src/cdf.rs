@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// The steps in which a distribution is given.
 const STEPS: u32 = 40;
 
-/// A cumulative distribution: the values that a share of all does not exceed, for shares from 0 to 1 in steps of 2.5 %; empty without values.
+/// A cumulative distribution: the values that a share of all does not exceed, for shares from 0 to 1 in steps of 2.5 %;
+/// empty without values.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Cdf(Vec<f64>);
 
@@ -49,7 +50,8 @@ impl Cdf {
 mod tests {
     use super::*;
 
-    /// By hand, of 1 to 10: a quarter of all does not exceed 3 (rank ⌈2.5⌉), half 5, all 10; the least value stands for the share of zero.
+    /// By hand, of 1 to 10: a quarter of all does not exceed 3 (rank ⌈2.5⌉), half 5, all 10; the least value stands for
+    /// the share of zero.
     #[test]
     fn values_have_their_shares() {
         let cdf = Cdf::of((1..=10).rev().map(f64::from));

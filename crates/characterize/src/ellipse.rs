@@ -68,8 +68,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// By hand: the points (±3, 0) and (0, ±1) have the variances 18/4 and 2/4 and no covariance; turned by 45 degrees the semi-axes
-    /// stay.
+    /// By hand: the points (±3, 0) and (0, ±1) have the variances 18/4 and 2/4 and no covariance; turned by 45 degrees
+    /// the semi-axes stay.
     #[test]
     fn the_semi_axes_are_the_standard_deviations_along_the_axes() {
         let flat = [(13.0, 5.0), (7.0, 5.0), (10.0, 6.0), (10.0, 4.0)];

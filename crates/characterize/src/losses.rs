@@ -6,8 +6,8 @@ use fairlane_qdisc::{Duration, Time};
 
 /// Finds loss events, and the share of the active flows that lose packets in each.
 ///
-/// A loss event is a series of drops that are less than a round trip apart. A flow is active in an event if packets of it arrive in the
-/// event or in the round trip before it.
+/// A loss event is a series of drops that are less than a round trip apart. A flow is active in an event if packets of
+/// it arrive in the event or in the round trip before it.
 #[derive(Clone, Debug)]
 pub struct LossEvents {
     rtt: Duration,
@@ -100,8 +100,8 @@ mod tests {
         Time::from_nanos(at * 1_000_000)
     }
 
-    /// By hand: with a round trip of 100 ms, the drops at 0, 90 and 180 ms are one event of two of three flows, that at 300 ms is one of one
-    /// flow. The third flow has stopped by then, so two are active.
+    /// By hand: with a round trip of 100 ms, the drops at 0, 90 and 180 ms are one event of two of three flows, that at
+    /// 300 ms is one of one flow. The third flow has stopped by then, so two are active.
     #[test]
     fn events_end_after_a_round_trip_without_drops() {
         let mut events = LossEvents::new(Duration::from_millis(100));

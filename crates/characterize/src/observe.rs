@@ -130,7 +130,8 @@ pub(crate) struct PathObserver {
 }
 
 impl PathObserver {
-    /// Returns an observer of `scenario` that takes samples every `interval`; drops less than `rtt` apart are one loss event.
+    /// Returns an observer of `scenario` that takes samples every `interval`; drops less than `rtt` apart are one loss
+    /// event.
     pub(crate) fn new(scenario: &Scenario, rtt: Duration, interval: Duration, phases: &[PhaseEnd]) -> Self {
         let flows = scenario.flows.iter().enumerate().flat_map(|(group, flows)| {
             let unloaded_ns = unloaded(scenario, flows).as_nanos();

@@ -58,10 +58,12 @@ pub struct PlannedCase {
 }
 
 impl Plan {
-    /// Plans the chosen sections for `subjects`; DropTail is added before them if it is not there. `control` can stop it.
+    /// Plans the chosen sections for `subjects`; DropTail is added before them if it is not there. `control` can stop
+    /// it.
     ///
     /// # Errors
-    /// There is no such section, a discipline refuses its parameters, a scenario cannot be run, or it all needs more memory than there is.
+    /// There is no such section, a discipline refuses its parameters, a scenario cannot be run, or it all needs more
+    /// memory than there is.
     pub fn new(subjects: Vec<Subject>, settings: Settings, control: &Control) -> Result<Self, Error> {
         let entries = chosen(&settings.only)?;
         let mut all = subjects;
@@ -152,7 +154,8 @@ impl Plan {
         Ok(variants)
     }
 
-    /// Runs all scenarios on `threads` threads or one for each core. After [`Control::stop`] the report has the runs that were complete.
+    /// Runs all scenarios on `threads` threads or one for each core. After [`Control::stop`] the report has the runs
+    /// that were complete.
     ///
     /// # Errors
     /// A scenario cannot be run; [`new`](Self::new) has found these. Or threads cannot be started.
@@ -269,7 +272,8 @@ fn curve_line(variable: &str, planned: &PlannedSection, cases: &[CaseReport], la
     CurveLine { label: label.to_owned(), points: points.collect() }
 }
 
-/// Returns how much the results of each discipline follow each changed parameter. `reports` has those of each label, if it has any.
+/// Returns how much the results of each discipline follow each changed parameter. `reports` has those of each label, if
+/// it has any.
 fn sensitivities(subjects: &[Subject], planned: &PlannedCase, reports: &[Option<SubjectReport>]) -> Vec<Sensitivity> {
     let mut swept: Vec<(usize, &str)> = Vec::new();
     for (number, change) in &planned.variants {

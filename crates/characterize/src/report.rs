@@ -167,8 +167,8 @@ pub struct GroupReport {
     pub completion_p95_s: Option<f64>,
     /// Transfers or pages in all runs.
     pub completed: usize,
-    /// Mean time in seconds from the start of a complete transfer, or of a page's first object, until its first data reached the receiver (section
-    /// 2.2); `None` without any.
+    /// Mean time in seconds from the start of a complete transfer, or of a page's first object, until its first data
+    /// reached the receiver (section 2.2); `None` without any.
     #[serde(default)]
     pub startup_s: Option<Number>,
     /// Mean time in seconds between consecutive losses of a flow; `None` without two losses.
@@ -185,14 +185,15 @@ pub struct GroupReport {
     /// The playback of adaptive video at its viewers; `None` for other flows.
     #[serde(default)]
     pub video: Option<VideoReport>,
-    /// The distribution of the one-way delay in seconds, and that of the goodput in bit/s of a flow in ten round trips (section 2.7); the means
-    /// over the runs.
+    /// The distribution of the one-way delay in seconds, and that of the goodput in bit/s of a flow in ten round trips
+    /// (section 2.7); the means over the runs.
     #[serde(default)]
     pub delay_cdf: Cdf,
     /// See `delay_cdf`.
     #[serde(default)]
     pub goodput_cdf: Cdf,
-    /// The points of the graph of delay in ms and goodput in Mbit/s: of each flow in each run, or of each run where goodputs are cumulated.
+    /// The points of the graph of delay in ms and goodput in Mbit/s: of each flow in each run, or of each run where
+    /// goodputs are cumulated.
     pub points: Vec<(f64, f64)>,
     /// Their ellipse; `None` for fewer than three.
     pub ellipse: Option<Ellipse>,

@@ -121,8 +121,8 @@ pub(crate) struct Change {
 const FACTORS: [f64; 4] = [0.5, 0.7, 1.4, 2.0];
 const QUICK_FACTORS: [f64; 2] = [0.5, 2.0];
 
-/// Returns the changes of each number among the parameters of `subject` to half and to twice its value, in full also to those between, as far as
-/// the discipline takes them. The buffer and the bandwidth are left out: they are the link's.
+/// Returns the changes of each number among the parameters of `subject` to half and to twice its value, in full also to
+/// those between, as far as the discipline takes them. The buffer and the bandwidth are left out: they are the link's.
 pub(crate) fn sweep(subject: &Subject, buffer: f64, settings: &Settings) -> Result<Vec<Change>, Error> {
     let rate = settings.rate;
     if subject.parameters.kind() == Kind::DropTail {
@@ -151,8 +151,8 @@ pub(crate) fn sweep(subject: &Subject, buffer: f64, settings: &Settings) -> Resu
     Ok(changes)
 }
 
-/// Returns `factor` times a value with its unit, and what it then is of the old one; `None` if it is no number, zero, or would not change. Packets, bytes and plain whole numbers
-/// stay whole.
+/// Returns `factor` times a value with its unit, and what it then is of the old one; `None` if it is no number, zero,
+/// or would not change. Packets, bytes and plain whole numbers stay whole.
 fn scaled(value: &str, factor: f64) -> Option<(String, f64)> {
     let end = value.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(value.len());
     let (number, unit) = value.split_at(end);

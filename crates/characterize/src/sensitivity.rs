@@ -11,8 +11,8 @@ pub struct Sensitivity {
     pub key: String,
     /// The values, rising, the one of the discipline among them.
     pub values: Vec<SweptValue>,
-    /// The elasticity of the mean queueing delay: the percent by which it grows with one percent of the parameter, as the slope of the
-    /// logarithms; `None` where a delay is zero.
+    /// The elasticity of the mean queueing delay: the percent by which it grows with one percent of the parameter, as
+    /// the slope of the logarithms; `None` where a delay is zero.
     pub delay_elasticity: Option<f64>,
     /// The elasticity of the goodput.
     pub goodput_elasticity: Option<f64>,
@@ -84,8 +84,9 @@ fn range(values: &[SweptValue], fits: impl Fn(&SweptValue) -> bool) -> (String, 
 mod tests {
     use super::*;
 
-    /// By hand: a delay that grows with the root of the parameter has an elasticity of 0.5, a goodput that does not follow it 0. From 10 ms at
-    /// half, 14.1 at the value and 20 at twice, only the least is within 10 %; all goodputs are.
+    /// By hand: a delay that grows with the root of the parameter has an elasticity of 0.5, a goodput that does not
+    /// follow it 0. From 10 ms at half, 14.1 at the value and 20 at twice, only the least is within 10 %; all goodputs
+    /// are.
     #[test]
     fn elasticities_and_ranges_by_hand() {
         let value = |value: &str, factor: f64| SweptValue {

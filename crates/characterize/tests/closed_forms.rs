@@ -44,9 +44,10 @@ fn near(value: f64, expected: f64, tolerance: f64) {
     assert!((value / expected - 1.0).abs() <= tolerance, "{value} is not {expected} within {tolerance}");
 }
 
-/// Section 5.2. CUBIC keeps 0.7 of the window (RFC 9438): after 83.5 packets on the path, 83 in the queue and one in transmission, the
-/// queue holds 0.7 × 167 − 83.5 = 33 packets, and 83 before the next loss. So the link is never idle, the least delay is that of about 33
-/// transmissions, and the largest that of a full queue, plus a packet of the same burst at the host. A flow alone loses in each event.
+/// Section 5.2. CUBIC keeps 0.7 of the window (RFC 9438): after 83.5 packets on the path, 83 in the queue and one in
+/// transmission, the queue holds 0.7 × 167 − 83.5 = 33 packets, and 83 before the next loss. So the link is never idle,
+/// the least delay is that of about 33 transmissions, and the largest that of a full queue, plus a packet of the same
+/// burst at the host. A flow alone loses in each event.
 #[test]
 fn cubic_alone_never_empties_the_queue() {
     let report = quick("aggressive", Kind::Red);
@@ -60,8 +61,9 @@ fn cubic_alone_never_empties_the_queue() {
     assert_eq!(subject.queue.synchronisation.map(|share| share.mean), Some(1.0));
 }
 
-/// Section 5.4. LEDBAT's delay is above its target of 5 ms whenever NewReno has a queue, so that its window is the least one, two packets (RFC 6817,
-/// MIN_CWND): two packets a round trip, which is 100 ms and the queueing delay. NewReno takes the rest.
+/// Section 5.4. LEDBAT's delay is above its target of 5 ms whenever NewReno has a queue, so that its window is the
+/// least one, two packets (RFC 6817, MIN_CWND): two packets a round trip, which is 100 ms and the queueing delay.
+/// NewReno takes the rest.
 #[test]
 fn ledbat_sends_two_packets_a_round_trip() {
     let report = quick("lbe", Kind::Red);
@@ -71,10 +73,10 @@ fn ledbat_sends_two_packets_a_round_trip() {
     near(newreno.goodput_bps.mean + ledbat.goodput_bps.mean, 10e6, 2e-3);
 }
 
-/// Section 4.5. With ECN nothing is lost, and each signal halves a window W that grows by one packet a round trip: a sawtooth from W/2 to W has
-/// ⅜ W² packets, so that signals over packets are 1.5 over the square of the mean window (Mathis et al. 1997). Two signals in a round
-/// trip are one reduction (RFC 3168), and RED's average goes on for some round trips above the threshold, which makes at most twice as many.
-/// DropTail marks nothing.
+/// Section 4.5. With ECN nothing is lost, and each signal halves a window W that grows by one packet a round trip: a
+/// sawtooth from W/2 to W has ⅜ W² packets, so that signals over packets are 1.5 over the square of the mean window
+/// (Mathis et al. 1997). Two signals in a round trip are one reduction (RFC 3168), and RED's average goes on for some
+/// round trips above the threshold, which makes at most twice as many. DropTail marks nothing.
 #[test]
 fn marks_halve_windows_and_nothing_is_lost() {
     let report = quick("ecn", Kind::Red);
@@ -89,10 +91,11 @@ fn marks_halve_windows_and_nothing_is_lost() {
     assert!(red.groups.iter().all(|group| group.loss.mean == 0.0 && group.gap_s.is_none()));
 }
 
-/// Section 5.1.2. A transfer of n packets opens with a round trip of handshake, and its window doubles from w: 11 packets are 3, 6 and 2, or 10 and 1;
-/// 99 packets are 3, 6, 12, 24, 48 and 6, or 10, 20, 40 and 29. It is complete half a round trip after the last of these begins, plus at
-/// most the transmissions of its packets at half of the rate, which FQ-CoDel grants it next to the long flow, and a
-/// delayed acknowledgement of 40 ms in each round with an odd number of packets, those of three and of nine.
+/// Section 5.1.2. A transfer of n packets opens with a round trip of handshake, and its window doubles from w: 11
+/// packets are 3, 6 and 2, or 10 and 1; 99 packets are 3, 6, 12, 24, 48 and 6, or 10, 20, 40 and 29. It is complete
+/// half a round trip after the last of these begins, plus at most the transmissions of its packets at half of the rate,
+/// which FQ-CoDel grants it next to the long flow, and a delayed acknowledgement of 40 ms in each round with an odd
+/// number of packets, those of three and of nine.
 #[test]
 fn a_short_transfer_takes_the_rounds_of_slow_start() {
     let settings = Settings { runs: NonZeroU32::new(1), ..Settings::default() };
@@ -110,7 +113,8 @@ fn a_short_transfer_takes_the_rounds_of_slow_start() {
         let most = least + f64::from(packets) * 2.0 * TRANSMISSION + 0.08;
         let completion = short.completion_s.map(|time| time.mean).unwrap_or_default();
         assert!((least..most).contains(&completion), "{name}: {completion} is not in {least} to {most}");
-        // The handshake is a round trip, and the first packet comes half of one later, behind one packet of the long flow.
+        // The handshake is a round trip, and the first packet comes half of one later, behind one packet of the long
+        // flow.
         let startup = short.startup_s.map(|time| time.mean).unwrap_or_default();
         assert!((0.1 + PATH..0.1 + PATH + 3.0 * TRANSMISSION).contains(&startup), "{name}: {startup}");
         assert!(group(&case.subjects[1], "long").startup_s.is_none());
@@ -118,10 +122,11 @@ fn a_short_transfer_takes_the_rounds_of_slow_start() {
     }
 }
 
-/// Section 7.2. A page follows the one before with its last acknowledgement, half of a round trip after it is complete. So the pages that are
-/// complete in 270 s take as long, but for one of which a part is before and one of which a part is after them. The bits of a page are the
-/// goodput times the period: 50 objects of 20 kB in whole packets are 50 × 20.75 kB, with a standard deviation of 50½ × 20 kB × (e − 1)½, 18 %
-/// of a page. UDP of 100 kbit/s does not react, so that what it gets and what it loses are its rate.
+/// Section 7.2. A page follows the one before with its last acknowledgement, half of a round trip after it is complete.
+/// So the pages that are complete in 270 s take as long, but for one of which a part is before and one of which a part
+/// is after them. The bits of a page are the goodput times the period: 50 objects of 20 kB in whole packets are 50 ×
+/// 20.75 kB, with a standard deviation of 50½ × 20 kB × (e − 1)½, 18 % of a page. UDP of 100 kbit/s does not react, so
+/// that what it gets and what it loses are its rate.
 #[test]
 fn pages_follow_each_other() {
     let settings = Settings { runs: NonZeroU32::new(1), ..Settings::default() };
@@ -137,15 +142,17 @@ fn pages_follow_each_other() {
             near(cbr.goodput_bps.mean, 100e3 * (1.0 - cbr.loss.mean), 0.01);
         }
         let (droptail, _) = both(&report);
-        // The least delay of a packet of 200 bytes is that of the path: 0.16 ms over the bottleneck, twice 0.016 ms over the hosts' links.
+        // The least delay of a packet of 200 bytes is that of the path: 0.16 ms over the bottleneck, twice 0.016 ms
+        // over the hosts' links.
         near(ends(group(droptail, "cbr")).0, 0.05 + 0.16e-3 + 0.032e-3, 2e-3);
         assert_eq!(group(droptail, "web").mos, None);
         assert_eq!(droptail.groups.iter().any(|group| group.video.is_some()), ["burst-3", "burst-4"].contains(&id));
     }
 }
 
-/// Sections 8.2.3 and 8.2.4. 13 and 19 flows fill the link: together they get its rate, so that the shares of 1/13 and 1/19 are cumulated. No packet waits for
-/// more than a full queue, and it has the same chance of a loss at the queue as end to end, since the queue is the only one that drops.
+/// Sections 8.2.3 and 8.2.4. 13 and 19 flows fill the link: together they get its rate, so that the shares of 1/13 and
+/// 1/19 are cumulated. No packet waits for more than a full queue, and it has the same chance of a loss at the queue as
+/// end to end, since the queue is the only one that drops.
 #[test]
 fn many_flows_share_the_capacity() {
     for (id, projected) in [("medium", 0.005), ("heavy", 0.01)] {
@@ -164,8 +171,8 @@ fn many_flows_share_the_capacity() {
     }
 }
 
-/// Section 8.2.5. The link is full in each level, so that what comes is its rate in each, and the phases of equal length together are the
-/// goodput. The delay rises with the level.
+/// Section 8.2.5. The link is full in each level, so that what comes is its rate in each, and the phases of equal
+/// length together are the goodput. The delay rises with the level.
 #[test]
 fn levels_fill_the_link_one_after_the_other() {
     let report = quick("levels", Kind::Red);
@@ -181,9 +188,10 @@ fn levels_fill_the_link_one_after_the_other() {
     assert!(mild.queueing_s.mean < medium.queueing_s.mean && medium.queueing_s.mean < heavy.queueing_s.mean);
 }
 
-/// Section 8.2.6. A packet arrives 25 ms of the host's link after it left the bottleneck, so the phase of 100 Mbit/s has 25 ms of the packets that left at 10 Mbit/s: at most (25
-/// × 10 + 75 × 100) / 100 = 77.5 Mbit/s, and the other one (25 × 100 + 75 × 10) / 100 = 32.5. A link that is never idle in the slow phase has
-/// 10 Mbit/s in its 75 ms; the fast one has at most 100. Phases together are the goodput.
+/// Section 8.2.6. A packet arrives 25 ms of the host's link after it left the bottleneck, so the phase of 100 Mbit/s
+/// has 25 ms of the packets that left at 10 Mbit/s: at most (25 × 10 + 75 × 100) / 100 = 77.5 Mbit/s, and the other one
+/// (25 × 100 + 75 × 10) / 100 = 32.5. A link that is never idle in the slow phase has 10 Mbit/s in its 75 ms; the fast
+/// one has at most 100. Phases together are the goodput.
 #[test]
 fn a_fast_change_is_seen_at_the_receiver() {
     let report = quick("capacity-fast", Kind::Red);
@@ -196,8 +204,9 @@ fn a_fast_change_is_seen_at_the_receiver() {
     near(subject.goodput_bps(), 55e6 * subject.queue.utilisation.mean, 5e-3);
 }
 
-/// Section 10.2. The second of two equal links is full, so that both groups together have its rate, and the first one is used as far as the flows through it go. A packet through
-/// both waits at the second only, and its shortest way has one transmission of 1.2 ms more. The hosts' links have 150 Mbit/s.
+/// Section 10.2. The second of two equal links is full, so that both groups together have its rate, and the first one
+/// is used as far as the flows through it go. A packet through both waits at the second only, and its shortest way has
+/// one transmission of 1.2 ms more. The hosts' links have 150 Mbit/s.
 #[test]
 fn the_second_of_two_links_is_the_bottleneck() {
     let report = quick("multi-aqm", Kind::Red);

@@ -16,9 +16,9 @@ fn droptail(report: &Report) -> &SubjectReport {
     &report.sections[0].cases[0].subjects[0]
 }
 
-/// UDP at twice the rate: half of the packets are lost, and the link is full. A packet is accepted within half a transmission of 1.2 ms after
-/// another has left the queue, so it waits for the 82 others that are left and for the rest of one in transmission: 82.5 to 83
-/// transmissions. The only flow loses in each event.
+/// UDP at twice the rate: half of the packets are lost, and the link is full. A packet is accepted within half a
+/// transmission of 1.2 ms after another has left the queue, so it waits for the 82 others that are left and for the
+/// rest of one in transmission: 82.5 to 83 transmissions. The only flow loses in each event.
 #[test]
 fn a_flood_fills_the_queue() {
     let report = report("unresponsive", Kind::Red);
@@ -40,8 +40,8 @@ fn a_flood_fills_the_queue() {
     assert_eq!(report.subjects, ["droptail", "red"]);
 }
 
-/// The one-way delay of a full queue is 50 ms of propagation, the transmissions over the hosts' links of 0.12 ms, the one over the
-/// bottleneck of 1.2 ms, and the wait; its variation is bounded by one transmission.
+/// The one-way delay of a full queue is 50 ms of propagation, the transmissions over the hosts' links of 0.12 ms, the
+/// one over the bottleneck of 1.2 ms, and the wait; its variation is bounded by one transmission.
 #[test]
 fn delays_are_those_of_the_path_and_the_queue() {
     let report = report("unresponsive", Kind::Red);
@@ -53,8 +53,8 @@ fn delays_are_those_of_the_path_and_the_queue() {
     assert!(group.variation_s[2].mean <= 0.0013, "{group:?}");
 }
 
-/// A NewReno flow alone, with a buffer of one bandwidth-delay product, keeps the link full (Villamizar and Song 1994), and its window moves
-/// between half of the pipe and the pipe: the queue between empty and 83 packets.
+/// A NewReno flow alone, with a buffer of one bandwidth-delay product, keeps the link full (Villamizar and Song 1994),
+/// and its window moves between half of the pipe and the pipe: the queue between empty and 83 packets.
 #[test]
 fn a_buffer_of_one_product_keeps_the_link_full() {
     let report = report("friendly", Kind::Red);
@@ -63,8 +63,8 @@ fn a_buffer_of_one_product_keeps_the_link_full() {
     assert!(subject.groups[0].variation_s[2].mean <= 84.0 * 0.0012, "{:?}", subject.groups[0]);
 }
 
-/// Would catch phases whose parts of the period are mixed up: at 100 Mbit/s the flows get more than 10 Mbit/s, at 10 Mbit/s they get that,
-/// and the queue holds the packets that wait.
+/// Would catch phases whose parts of the period are mixed up: at 100 Mbit/s the flows get more than 10 Mbit/s, at 10
+/// Mbit/s they get that, and the queue holds the packets that wait.
 #[test]
 fn phases_have_their_own_means() {
     let report = report("capacity-slow", Kind::Red);
@@ -75,7 +75,8 @@ fn phases_have_their_own_means() {
     assert!(low.queueing_s.mean > high.queueing_s.mean);
 }
 
-/// Equal round trips share equally, a round trip of 300 ms gets less than one of 100 ms, and 20 ms gets more (section 6).
+/// Equal round trips share equally, a round trip of 300 ms gets less than one of 100 ms, and 20 ms gets more (section
+/// 6).
 #[test]
 fn the_curve_falls_with_the_round_trip() {
     let report = report("rtt", Kind::FqCodel);
@@ -121,8 +122,8 @@ fn discussions_have_sentences() {
     assert_eq!(report.sections[0].verdict, Verdict::NotApplicable);
 }
 
-/// UDP of 80 % of the rate does not react, and a FIFO without preference drops as much of each: it loses under 2 %, and the NewReno flow gets what is
-/// left, 20 %, so that the link is full.
+/// UDP of 80 % of the rate does not react, and a FIFO without preference drops as much of each: it loses under 2 %, and
+/// the NewReno flow gets what is left, 20 %, so that the link is full.
 #[test]
 fn a_fifo_leaves_the_rest_to_tcp() {
     let report = report("unresponsive-mix", Kind::Red);
@@ -152,8 +153,9 @@ fn levels_are_cumulated() {
     assert_eq!(report.sections[0].cases[0].projected_loss, Some(0.001));
 }
 
-/// Section 8.3: the parameters of CoDel, each at half and twice its value. Its delay follows its target (Nichols and Jacobson 2012), and the goodput of
-/// six flows hardly does. Would catch values that are compared with those of another discipline, and a default that is left out.
+/// Section 8.3: the parameters of CoDel, each at half and twice its value. Its delay follows its target (Nichols and
+/// Jacobson 2012), and the goodput of six flows hardly does. Would catch values that are compared with those of another
+/// discipline, and a default that is left out.
 #[test]
 fn parameters_have_elasticities() {
     let report = report("parameters", Kind::Codel);
@@ -169,9 +171,10 @@ fn parameters_have_elasticities() {
     assert_eq!(found[0].goodput_range.1, "10ms");
 }
 
-/// Section 9.2: acknowledgements of each direction cross the queue of the other, and some are lost where both are full. A small packet is as
-/// likely to be lost as another in a FIFO of packets. Would catch acknowledgements that count for the other direction: those of `back` go over the
-/// link of 10 Mbit/s, where the six flows lose 0.1 % by design, and those of `forward` over the one of 1 Mbit/s, where six flows lose much more.
+/// Section 9.2: acknowledgements of each direction cross the queue of the other, and some are lost where both are full.
+/// A small packet is as likely to be lost as another in a FIFO of packets. Would catch acknowledgements that count for
+/// the other direction: those of `back` go over the link of 10 Mbit/s, where the six flows lose 0.1 % by design, and
+/// those of `forward` over the one of 1 Mbit/s, where six flows lose much more.
 #[test]
 fn acknowledgements_are_lost_in_the_other_direction() {
     let report = report("two-way", Kind::Red);
@@ -182,8 +185,9 @@ fn acknowledgements_are_lost_in_the_other_direction() {
     assert!(small.loss.mean < 0.02 && small_back.loss.mean < 0.2, "{small:?} {small_back:?}");
 }
 
-/// Section 9.1, with numbers that follow from the applications: a call sends 80 kbit/s, of which a FIFO loses little; its MOS is between 1 and that of a
-/// delay of 50 + 60 + 20 ms, for which R is 93.2 less Idte and Idle; the player has bit rates of its ladder.
+/// Section 9.1, with numbers that follow from the applications: a call sends 80 kbit/s, of which a FIFO loses little;
+/// its MOS is between 1 and that of a delay of 50 + 60 + 20 ms, for which R is 93.2 less Idte and Idle; the player has
+/// bit rates of its ladder.
 #[test]
 fn applications_of_the_mix_are_scored() {
     let report = report("mix", Kind::FqCodel);
@@ -193,7 +197,8 @@ fn applications_of_the_mix_are_scored() {
     };
     let mos = |subject: &SubjectReport| group(subject, "call").mos.map(|mos| mos.mean).unwrap_or_default();
     assert!((group(fair, "call").goodput_bps.mean / 80e3 - 1.0).abs() < 0.02);
-    // G.107 with 130 ms: R = 90.0, MOS 4.34. A queue for each flow keeps that; a FIFO that web pages and five flows fill does not.
+    // G.107 with 130 ms: R = 90.0, MOS 4.34. A queue for each flow keeps that; a FIFO that web pages and five flows
+    // fill does not.
     assert!((mos(fair) - 4.34).abs() < 0.05, "{}", mos(fair));
     assert!((1.0..mos(fair)).contains(&mos(fifo)), "{}", mos(fifo));
     let video = group(fair, "video").video.unwrap_or_else(|| panic!("a video"));
@@ -202,8 +207,8 @@ fn applications_of_the_mix_are_scored() {
     assert!(group(fair, "web").qoo.is_some_and(|qoo| (0.0..=100.0).contains(&qoo.mean)));
 }
 
-/// Section 4.4: flows whose packets are a third as large get a third where each packet is as likely to be dropped (Mathis et al. 1997: the rate is
-/// proportional to the size of a packet).
+/// Section 4.4: flows whose packets are a third as large get a third where each packet is as likely to be dropped
+/// (Mathis et al. 1997: the rate is proportional to the size of a packet).
 #[test]
 fn small_packets_get_their_part() {
     let report = report("sizes", Kind::Red);

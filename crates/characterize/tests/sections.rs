@@ -50,8 +50,8 @@ fn counts(scenario: &Scenario) -> Vec<(&str, u32)> {
     scenario.flows.iter().map(|group| (group.name.as_str(), group.count)).collect()
 }
 
-/// Each id of the checklist, in the order of the RFC's sections as they are described; every one is planned, in full and quick, for a
-/// discipline with a queue, one with thresholds and one with queues of flows.
+/// Each id of the checklist, in the order of the RFC's sections as they are described; every one is planned, in full
+/// and quick, for a discipline with a queue, one with thresholds and one with queues of flows.
 #[test]
 fn every_section_is_planned() {
     let ids: Vec<&str> = Checklist::get().entries.iter().map(|entry| entry.id.as_str()).collect();
@@ -75,8 +75,8 @@ fn every_section_is_planned() {
     }
 }
 
-/// Section 3: 10 Mbit/s and 100 ms are 83 packets of 1500 bytes, which is the buffer, the same for all disciplines; hosts are ten times as
-/// fast; NewReno with SACK and an initial window of 3; DropTail is always there.
+/// Section 3: 10 Mbit/s and 100 ms are 83 packets of 1500 bytes, which is the buffer, the same for all disciplines;
+/// hosts are ten times as fast; NewReno with SACK and an initial window of 3; DropTail is always there.
 #[test]
 fn the_set_up_is_that_of_section_3() {
     let plan = plan("friendly");
@@ -145,7 +145,8 @@ fn the_background_sender_is_ledbat() {
     );
 }
 
-/// Section 6: category I has a round trip of 100 ms, category II one from 5 to 560 ms. Section 4.5 repeats some with ECN.
+/// Section 6: category I has a round trip of 100 ms, category II one from 5 to 560 ms. Section 4.5 repeats some with
+/// ECN.
 #[test]
 fn round_trips_are_those_of_section_6() {
     let fairness = plan("rtt");
@@ -167,7 +168,8 @@ fn round_trips_are_those_of_section_6() {
     }
 }
 
-/// Section 7.2: 50 objects of at least 1 kB over six connections with a window of 10, a page when the last is complete, and its four cases.
+/// Section 7.2: 50 objects of at least 1 kB over six connections with a window of 10, a page when the last is complete,
+/// and its four cases.
 #[test]
 fn bursts_have_their_four_cases() {
     let expected: [(&str, &[&str]); 4] = [
@@ -193,7 +195,8 @@ fn bursts_have_their_four_cases() {
     }
 }
 
-/// Video over TCP in segments of 4 s, with a ladder from 0.3 to 8 Mbit/s, whose player chooses the bit rate; its path is scored.
+/// Video over TCP in segments of 4 s, with a ladder from 0.3 to 8 Mbit/s, whose player chooses the bit rate; its path
+/// is scored.
 fn adaptive_video(group: &FlowGroup) {
     let Application::Video(video) = &tcp(group).application else { panic!("{} is no video", group.name) };
     assert_eq!((video.segment, video.buffer), (Duration::from_secs(4.0), Duration::from_secs(40.0)));

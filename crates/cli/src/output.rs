@@ -14,8 +14,8 @@ pub(crate) fn terminal(details: Details) -> Terminal {
     Terminal { width: width(), colour: colour(&io::stdout()), details }
 }
 
-/// Prints `{"outcomes": […]}`, with the `"series"` of each if there are any, and with `"partial": true` if some of the requested ones are
-/// missing.
+/// Prints `{"outcomes": […]}`, with the `"series"` of each if there are any, and with `"partial": true` if some of the
+/// requested ones are missing.
 pub(crate) fn print_outcomes(outcomes: &[Outcome], series: &[Option<Timeline>], partial: bool) -> Result<(), Failure> {
     #[derive(Serialize)]
     struct Printed<'a> {

@@ -59,7 +59,8 @@ pub(crate) fn inputs(file: Option<&Path>, document: &Document) -> Vec<PathBuf> {
     file.filter(|file| is_there(file)).map(Path::to_owned).into_iter().chain(document.files()).collect()
 }
 
-/// Returns an error if the work was interrupted; `finished` describes the finished part, of which the `outputs` have a part.
+/// Returns an error if the work was interrupted; `finished` describes the finished part, of which the `outputs` have a
+/// part.
 pub(crate) fn complete(interrupted: bool, finished: &str, outputs: &Outputs) -> Result<(), Failure> {
     if !interrupted {
         return Ok(());

@@ -72,7 +72,8 @@ fn json_files_and_a_page() {
     );
 }
 
-/// The file of each discipline that may win is one that a router takes. Would catch a parameter that the file writes in a form which the router does not read.
+/// The file of each discipline that may win is one that a router takes. Would catch a parameter that the file writes in
+/// a form which the router does not read.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_router_takes_the_file() {

@@ -85,8 +85,8 @@ fn through(hosts: &[Node; 2], packets: u32) -> u32 {
     (0..packets).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count() as u32
 }
 
-/// A dry run prints every setting and opens nothing. A router forwards while it runs, and a second one for the same interfaces is
-/// refused. After `kill -9` nothing passes until the next start.
+/// A dry run prints every setting and opens nothing. A router forwards while it runs, and a second one for the same
+/// interfaces is refused. After `kill -9` nothing passes until the next start.
 #[test]
 fn it_is_the_wire_while_it_runs() {
     between_hosts(|hosts| {
@@ -126,7 +126,8 @@ fn it_is_the_wire_while_it_runs() {
     });
 }
 
-/// SIGHUP, `/metrics` and `/state` of a bridge. Would catch missing counts of the bridge, and counts of an NFQUEUE that is not in use.
+/// SIGHUP, `/metrics` and `/state` of a bridge. Would catch missing counts of the bridge, and counts of an NFQUEUE that
+/// is not in use.
 #[test]
 fn a_reload_and_the_metrics() {
     between_hosts(|hosts| {
@@ -185,8 +186,8 @@ fn introduce(hosts: &[Node; 2]) {
     assert!((0..20).any(|_| through(hosts, 1) == 1));
 }
 
-/// Begins to send 200 datagrams of 1000 bytes from one host to another. The result is the seconds until all have arrived, if
-/// they have.
+/// Begins to send 200 datagrams of 1000 bytes from one host to another. The result is the seconds until all have
+/// arrived, if they have.
 fn seconds(from: &Node, to: &Node, [own, other]: [&'static str; 2]) -> thread::JoinHandle<Option<f64>> {
     let receiver = to.run(move || running::listen(&format!("{other}:7777")));
     receiver.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -199,8 +200,8 @@ fn seconds(from: &Node, to: &Node, [own, other]: [&'static str; 2]) -> thread::J
     })
 }
 
-/// 200 datagrams of 1000 bytes each way at the same time: 0.4 s at 4 Mbit/s, 0.8 s at 2 Mbit/s. Would catch a direction that passes
-/// unqueued, one that passes twice, rates that are exchanged, and counts of one direction in the other.
+/// 200 datagrams of 1000 bytes each way at the same time: 0.4 s at 4 Mbit/s, 0.8 s at 2 Mbit/s. Would catch a direction
+/// that passes unqueued, one that passes twice, rates that are exchanged, and counts of one direction in the other.
 #[test]
 fn both_directions_have_their_rate() {
     between_hosts(|hosts| {
@@ -269,8 +270,9 @@ fn sent(name: &str) -> u64 {
     line.unwrap().split_whitespace().nth(9).unwrap().parse().unwrap()
 }
 
-/// The file names another outside interface again and again, while frames wait for the one before; both lead to the same host. Would catch a
-/// waiting frame that is lost or overtaken, a bridge that stays where it was, and counts that are lost with an interface.
+/// The file names another outside interface again and again, while frames wait for the one before; both lead to the
+/// same host. Would catch a waiting frame that is lost or overtaken, a bridge that stays where it was, and counts that
+/// are lost with an interface.
 #[test]
 fn it_moves_to_other_interfaces_under_traffic() {
     between_hosts(|hosts| {

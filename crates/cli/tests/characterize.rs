@@ -13,7 +13,8 @@ fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SHORT.into_iter().chain(more.iter().copied()).collect()
 }
 
-/// Would catch a report without DropTail, without the facts that RFC 7928 wants to be disclosed, or with a verdict that the RFC does not know.
+/// Would catch a report without DropTail, without the facts that RFC 7928 wants to be disclosed, or with a verdict that
+/// the RFC does not know.
 #[test]
 fn the_terminal_shows_each_section() {
     // However wide the terminal is.

@@ -1,4 +1,5 @@
-//! A million packets through `fairlane router`, between network namespaces: each gets exactly one verdict, also under reloads and overload.
+//! A million packets through `fairlane router`, between network namespaces: each gets exactly one verdict, also under
+//! reloads and overload.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
 
@@ -51,9 +52,10 @@ fn sum(metrics: &[(String, f64)], prefix: &str) -> u64 {
     metrics.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, value)| value).sum::<f64>() as u64
 }
 
-/// A million packets at several times the link's rate, with repeated reloads, and pauses of the router's process until the kernel has
-/// no room. Would catch a packet without a verdict or with two, a drop that is counted twice or not at all, and a reload that loses
-/// queued packets: packets sent to the queue = received + dropped by the router, by reason + dropped by the kernel.
+/// A million packets at several times the link's rate, with repeated reloads, and pauses of the router's process until
+/// the kernel has no room. Would catch a packet without a verdict or with two, a drop that is counted twice or not at
+/// all, and a reload that loses queued packets: packets sent to the queue = received + dropped by the router, by
+/// reason + dropped by the kernel.
 #[test]
 fn a_million_packets_get_one_verdict_each() {
     const PACKETS: u64 = 1_050_000;

@@ -1,5 +1,5 @@
-//! The tables in `docs/disciplines.md`, every discipline under the same traffic, by `fairlane compare --queue all`; and in `docs/deploy.md`, what
-//! a flood keeps, by `scenarios/flood.toml`.
+//! The tables in `docs/disciplines.md`, every discipline under the same traffic, by `fairlane compare --queue all`; and
+//! in `docs/deploy.md`, what a flood keeps, by `scenarios/flood.toml`.
 #![allow(missing_docs, reason = "a test program has no public interface")]
 
 use std::fmt::Write as _;
@@ -111,8 +111,8 @@ fn flood_shares(rate_mbit: u32, downloads: u32, delay: &str) -> Vec<f64> {
     compared["outcomes"].as_array().unwrap().iter().map(share).collect()
 }
 
-/// Would catch a change to a discipline or a transport that silently changes what `fairlane explain` and `docs/deploy.md` say of floods, and
-/// a link of other rate to which that does not apply.
+/// Would catch a change to a discipline or a transport that silently changes what `fairlane explain` and
+/// `docs/deploy.md` say of floods, and a link of other rate to which that does not apply.
 #[test]
 fn what_floods_keep_is_what_compare_finds() {
     let mut lines = vec![

@@ -10,7 +10,8 @@ use fairlane_scenario::BUNDLED;
 
 const SCHEMA: &str = "scenarios/scenario.schema.json";
 
-/// The schema in the repository is what the program prints. `fairlane schema > scenarios/scenario.schema.json` writes it.
+/// The schema in the repository is what the program prints. `fairlane schema > scenarios/scenario.schema.json` writes
+/// it.
 #[test]
 fn the_schema_is_that_of_this_program() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(SCHEMA);

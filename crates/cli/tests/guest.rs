@@ -37,8 +37,8 @@ fn flood(outcome: &Value) -> f64 {
 
 /// Two guests side by side, which take each other's processor, differ in nothing; a third with another seed differs.
 ///
-/// Once in a dozen runs on a machine with much other work two differed by six of 2,924 packets; the cause is not known, and docs/lab.md
-/// says so. So a difference is told and must not come again.
+/// Once in a dozen runs on a machine with much other work two differed by six of 2,924 packets; the cause is not known,
+/// and docs/lab.md says so. So a difference is told and must not come again.
 #[test]
 fn a_seed_names_a_run() {
     let Some(kernel) = kernel() else { return };
@@ -59,8 +59,9 @@ fn a_seed_names_a_run() {
     assert_ne!(flood(&first[0]), flood(&other[0]));
 }
 
-/// CHOKe of the library on Linux, the kernel's and the simulator's protect 32 flows alike: UDP's shares are within 4 points, and what two
-/// runs of three seconds differ by, and so are delays. The words of tc(8) are told, and what the kernel does otherwise.
+/// CHOKe of the library on Linux, the kernel's and the simulator's protect 32 flows alike: UDP's shares are within 4
+/// points, and what two runs of three seconds differ by, and so are delays. The words of tc(8) are told, and what the
+/// kernel does otherwise.
 #[test]
 fn the_kernels_own_discipline_is_beside_ours() {
     let Some(kernel) = kernel() else { return };
@@ -81,8 +82,8 @@ fn the_kernels_own_discipline_is_beside_ours() {
     assert!(delays.iter().all(|delay| (delay / delays[0] - 1.0).abs() < 0.3), "{delays:?}");
 }
 
-/// Everything that a link and its flows can be: data in both directions, loss and jitter, ECN for some, transfers, off periods, and UDP
-/// of random times and sizes.
+/// Everything that a link and its flows can be: data in both directions, loss and jitter, ECN for some, transfers, off
+/// periods, and UDP of random times and sizes.
 const MIXED: &str = r#"
 duration = "4s"
 warmup = "1s"
@@ -205,8 +206,8 @@ fn all_kinds_of_traffic_run_on_linux_too() {
     }
 }
 
-/// CHOKe as a BPF program in the kernel, under forty times the link's rate. The ring has room for its holes: the link stays busy, and UDP
-/// has less than a fifth of it, where the kernel's own CHOKe loses count.
+/// CHOKe as a BPF program in the kernel, under forty times the link's rate. The ring has room for its holes: the link
+/// stays busy, and UDP has less than a fifth of it, where the kernel's own CHOKe loses count.
 #[cfg(feature = "bpf")]
 #[test]
 fn our_choke_in_the_kernel_withstands_a_flood() {

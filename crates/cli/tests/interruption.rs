@@ -101,8 +101,8 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     assert_eq!(table.into_records().count(), 2 * outcomes.len());
 }
 
-/// The same command continues an interrupted sweep, and its table is that of a sweep without an interruption. Would catch points that
-/// are run again, and the journal of another sweep that is taken for this one's.
+/// The same command continues an interrupted sweep, and its table is that of a sweep without an interruption. Would
+/// catch points that are run again, and the journal of another sweep that is taken for this one's.
 #[test]
 fn an_interrupted_sweep_goes_on_where_it_ended() {
     let place = Place::new();
@@ -151,7 +151,8 @@ fn an_interrupted_sweep_goes_on_where_it_ended() {
     assert_eq!(fs::read_to_string(table).unwrap(), fs::read_to_string(whole).unwrap());
 }
 
-/// The second Ctrl-C does not wait, not even for a reader that does not read: the pipe is full long before the JSON ends.
+/// The second Ctrl-C does not wait, not even for a reader that does not read: the pipe is full long before the JSON
+/// ends.
 #[test]
 fn a_second_interruption_ends_at_once() {
     let (_place, file) = Place::with_small();
@@ -168,8 +169,9 @@ fn a_second_interruption_ends_at_once() {
     assert!(!text(stderr).contains("points are done"));
 }
 
-/// The second Ctrl-C leaves no temporary file: the trace is a part. The run cannot end by itself after the first one: it waits in a
-/// write to a pipe that nobody reads. Would catch a file that is left under its temporary name, or removed.
+/// The second Ctrl-C leaves no temporary file: the trace is a part. The run cannot end by itself after the first one:
+/// it waits in a write to a pipe that nobody reads. Would catch a file that is left under its temporary name, or
+/// removed.
 #[test]
 fn a_second_interruption_leaves_a_part() {
     let place = Place::new();

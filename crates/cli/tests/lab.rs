@@ -49,13 +49,14 @@ fn figure_3() -> String {
 
 /// The disciplines of Figure 3: the range of UDP's share under each, and the tolerated difference to the simulator.
 ///
-/// DropTail, RED and CHOKe by the CHOKe paper's claim; FQ-CoDel by a fair share among 33, within a fifth; gCHOKe and xCHOKe below
-/// CHOKe.
+/// DropTail, RED and CHOKe by the CHOKe paper's claim; FQ-CoDel by a fair share among 33, within a fifth; gCHOKe and
+/// xCHOKe below CHOKe.
 ///
-/// Under DropTail the flood sends 19.3 Mbit/s. With exactly twice the link's rate each departure comes at the same phase of the flood, and Linux's
-/// timers, at multiples of 4 ms, are those of five packets: by seed and build TCP then lost 31 to 100 % of its packets, and UDP had 86 to 100 % of
-/// the link (Floyd and Jacobson, "Traffic phase effects in packet-switched gateways", 1991). At 19.3 and 20.7 Mbit/s UDP had 96 to 100 %. The
-/// timers are the cause: with a link of 9.7 Mbit/s and a flood of twice that, TCP lost 87 to 90 % with each of four seeds.
+/// Under DropTail the flood sends 19.3 Mbit/s. With exactly twice the link's rate each departure comes at the same
+/// phase of the flood, and Linux's timers, at multiples of 4 ms, are those of five packets: by seed and build TCP then
+/// lost 31 to 100 % of its packets, and UDP had 86 to 100 % of the link (Floyd and Jacobson, "Traffic phase effects in
+/// packet-switched gateways", 1991). At 19.3 and 20.7 Mbit/s UDP had 96 to 100 %. The timers are the cause: with a link
+/// of 9.7 Mbit/s and a flood of twice that, TCP lost 87 to 90 % with each of four seeds.
 #[test]
 fn real_tcp_is_protected_as_the_papers_say() {
     let file = figure_3();
@@ -89,8 +90,9 @@ fn real_tcp_is_protected_as_the_papers_say() {
     assert!((0.8 * fair..=1.2 * fair).contains(&fq_codel), "{shares:?}");
 }
 
-/// With eight TCP flows CHOKe matches less often, and UDP has about half of the link. The page and the folder have both engines, as for
-/// a comparison. The time series is that of the lab's run, and after the warm-up it adds up to the outcome.
+/// With eight TCP flows CHOKe matches less often, and UDP has about half of the link. The page and the folder have both
+/// engines, as for a comparison. The time series is that of the lab's run, and after the warm-up it adds up to the
+/// outcome.
 #[test]
 fn few_flows_are_protected_less() {
     let (file, place) = (figure_3(), Place::new());
@@ -191,8 +193,8 @@ fn all_namespaces() -> BTreeSet<PathBuf> {
     processes.flat_map(|process| namespaces(&process.path())).collect()
 }
 
-/// Waits until no process is left in the namespaces `own`, and returns true if none is. After SIGKILL, a program that the lab had
-/// started for its setup may end a moment later.
+/// Waits until no process is left in the namespaces `own`, and returns true if none is. After SIGKILL, a program that
+/// the lab had started for its setup may end a moment later.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for, and it sends no word")]
 fn gone(own: &BTreeSet<PathBuf>) -> bool {
     let tries = std::iter::repeat_with(|| {
@@ -211,7 +213,8 @@ fn ours() -> String {
     told("ip", &["-br", "link"]) + &told("ip", &["netns"]) + &told("iptables", &["-t", "mangle", "-S"])
 }
 
-/// After SIGINT, SIGTERM or SIGKILL no namespace or process is left, and the machine's interfaces and rules are unchanged.
+/// After SIGINT, SIGTERM or SIGKILL no namespace or process is left, and the machine's interfaces and rules are
+/// unchanged.
 #[test]
 fn nothing_is_left_of_a_lab() {
     let _turn = turn();

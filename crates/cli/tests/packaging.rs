@@ -33,7 +33,8 @@ fn the_example_of_a_router_is_right() {
     });
 }
 
-/// systemd-analyze(1) accepts the unit. Would catch a directive that systemd does not know, or that belongs to another section.
+/// systemd-analyze(1) accepts the unit. Would catch a directive that systemd does not know, or that belongs to another
+/// section.
 #[test]
 fn systemd_takes_the_unit() {
     let place = Place::new();
@@ -89,8 +90,8 @@ fn page(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)).unwrap()
 }
 
-/// Runs the dry runs of the page, and parses its other commands. Would catch an option that no longer exists, and a discipline whose
-/// parameters have changed.
+/// Runs the dry runs of the page, and parses its other commands. Would catch an option that no longer exists, and a
+/// discipline whose parameters have changed.
 #[test]
 fn the_commands_that_change_nothing_work() {
     in_namespace(|| {
@@ -140,7 +141,8 @@ fn the_metrics_that_the_pages_name_are_served() {
         let served = served.concat();
         let pages = [page("deploy.md"), page("router.md")].concat();
         let words = pages.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
-        // The tables of nftables have similar names, and only a discipline in the kernel flushes packets (tests/kernel_path.rs).
+        // The tables of nftables have similar names, and only a discipline in the kernel flushes packets
+        // (tests/kernel_path.rs).
         let others = ["fairlane_q", "fairlane_flushed_packets_total", "fairlane_autorate_"];
         let names = words.filter(|word| word.starts_with("fairlane_") && !others.contains(word));
         let mut found = 0;

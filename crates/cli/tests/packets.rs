@@ -121,7 +121,8 @@ fn a_capture_has_the_departures() {
     assert_eq!(outcome["queues"][0]["departed"], packets.len());
 }
 
-/// Wireshark's analysis of a capture: the round trips, the window and the losses that its graphs show. Skipped without tshark.
+/// Wireshark's analysis of a capture: the round trips, the window and the losses that its graphs show. Skipped without
+/// tshark.
 #[test]
 fn wireshark_understands_a_capture() {
     let place = Place::new();
@@ -141,8 +142,8 @@ fn wireshark_understands_a_capture() {
         skip::because("tshark", "there is no tshark");
         return;
     };
-    // From the queue to the receiver and back it takes 8 ms for the packet and the links' delays, and the receiver waits 40 ms at the
-    // most. A segment behind a lost one is acknowledged later.
+    // From the queue to the receiver and back it takes 8 ms for the packet and the links' delays, and the receiver
+    // waits 40 ms at the most. A segment behind a lost one is acknowledged later.
     let mut round_trips: Vec<f64> = round_trips.iter().map(|it| it.parse().unwrap()).collect();
     round_trips.sort_by(f64::total_cmp);
     assert!(round_trips.len() > 50, "{} round trips", round_trips.len());
@@ -160,7 +161,8 @@ fn wireshark_understands_a_capture() {
     assert!(seen <= sent_again, "{seen} of {sent_again}");
 }
 
-/// A path with two queues: a packet is captured behind each, with another TTL. Acknowledgements have the reverse addresses.
+/// A path with two queues: a packet is captured behind each, with another TTL. Acknowledgements have the reverse
+/// addresses.
 #[test]
 fn a_capture_tells_hops_and_directions_and_marks() {
     let place = Place::new();
@@ -220,7 +222,8 @@ to = "a"
     assert!(acks > 0 && ce > 0 && ect > 0, "{acks} {ce} {ect}");
 }
 
-/// TFRC is captured as UDP: data in one direction, and in the other reports of 40 bytes from the port that the data is sent to.
+/// TFRC is captured as UDP: data in one direction, and in the other reports of 40 bytes from the port that the data is
+/// sent to.
 #[test]
 fn a_capture_has_both_directions_of_tfrc() {
     let place = Place::new();

@@ -29,8 +29,8 @@ fn table(data: &Value, label: &str) -> (Vec<String>, Vec<Vec<Value>>) {
         .unzip()
 }
 
-/// The column with a number: numbers as they are, or as steps, base 32 in the digits of base64, the lowest first, 32 added to all but
-/// the last, the sign in the lowest bit.
+/// The column with a number: numbers as they are, or as steps, base 32 in the digits of base64, the lowest first, 32
+/// added to all but the last, the sign in the lowest bit.
 fn column(data: &Value, number: &Value) -> Vec<f64> {
     let column = &data["columns"][number.as_u64().unwrap() as usize];
     if let Some(plain) = column.as_array() {
@@ -129,8 +129,9 @@ fn comparison_holds_what_was_measured() {
     assert!(page.contains("name = &quot;small&quot;"), "the scenario is missing");
 }
 
-/// Two bottlenecks of 2 and 1 Mbit/s behind each other, four TCP flows over both and UDP of 100 kbit/s: by max-min fairness UDP has a
-/// tenth of what leaves the second. Would catch a page that shows one queue for both, or mixes them up, and a fair share by numbers of flows.
+/// Two bottlenecks of 2 and 1 Mbit/s behind each other, four TCP flows over both and UDP of 100 kbit/s: by max-min
+/// fairness UDP has a tenth of what leaves the second. Would catch a page that shows one queue for both, or mixes them
+/// up, and a fair share by numbers of flows.
 #[test]
 fn each_queue_is_shown_by_its_name() {
     let place = Place::new();
@@ -167,7 +168,8 @@ fn each_queue_is_shown_by_its_name() {
     assert!(only.contains("queue second") && !only.contains("mean delay: first"));
 }
 
-/// The page's timeline has the values that `--series` writes at the same moments, and recording it does not change the outcome.
+/// The page's timeline has the values that `--series` writes at the same moments, and recording it does not change the
+/// outcome.
 #[test]
 fn course_is_that_of_the_series() {
     let (place, file) = Place::with_small();

@@ -114,8 +114,8 @@ fn runs_and_judges() {
     assert_eq!(fs::read_dir(&state).unwrap().count(), 0, "nothing is left to go on with");
 }
 
-/// No TCP of 1999 gives UDP of Table I the paper's rate and short flows the paper's ratio at once, and NewReno misses the rate by far: the
-/// claim is expected to fall short, and the exit code is 1.
+/// No TCP of 1999 gives UDP of Table I the paper's rate and short flows the paper's ratio at once, and NewReno misses
+/// the rate by far: the claim is expected to fall short, and the exit code is 1.
 #[test]
 fn what_falls_short_is_said() {
     let place = Place::new();
@@ -147,7 +147,8 @@ fn what_falls_short_is_said() {
     assert!(!Path::new(&docs).join("choke.md").exists() && Path::new(&docs).join("README.md").exists());
 }
 
-/// A single run has no interval, so it decides nothing: that is neither success nor a claim that fell short, and the exit code is 3.
+/// A single run has no interval, so it decides nothing: that is neither success nor a claim that fell short, and the
+/// exit code is 3.
 #[test]
 fn what_is_not_decided_is_said() {
     let place = Place::new();

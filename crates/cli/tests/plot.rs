@@ -26,7 +26,8 @@ fn refusal(args: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// The same figure from every form in which a sweep is saved, and from the sweep itself. Would catch a number that a form loses.
+/// The same figure from every form in which a sweep is saved, and from the sweep itself. Would catch a number that a
+/// form loses.
 #[test]
 fn every_saved_form_gives_the_same_figure() {
     let (place, file) = Place::with_small();
@@ -95,8 +96,8 @@ fn what_cannot_be_drawn_is_refused() {
     assert!(!place.path("a.svg").exists());
 }
 
-/// The rows of each discipline add up to its outcome, and the printed series is that of the same run. Would catch series of another
-/// discipline or run.
+/// The rows of each discipline add up to its outcome, and the printed series is that of the same run. Would catch
+/// series of another discipline or run.
 #[test]
 fn a_comparison_has_a_series_of_each_discipline() {
     let (place, file) = Place::with_small();
@@ -134,8 +135,8 @@ fn a_comparison_has_a_series_of_each_discipline() {
 /// A probe of 100 byte every 200 ms in addition to the flows of the small scenario.
 const PING: &str = "\n[[flows]]\nname = \"ping\"\nkind = \"udp\"\nrate = \"4kbit\"\npacket = \"100b\"\n";
 
-/// flent's format 4: its required keys, series as long as the axis, and values that add up to the outcome. A ping takes at least the way
-/// there and back of 2 × 1 ms, and at most the queue of 100 packets of 8 ms.
+/// flent's format 4: its required keys, series as long as the axis, and values that add up to the outcome. A ping takes
+/// at least the way there and back of 2 × 1 ms, and at most the queue of 100 packets of 8 ms.
 #[test]
 fn flent_files_have_what_flent_reads() {
     let (place, _) = Place::with_small();

@@ -21,8 +21,8 @@ fn page(name: &str) -> std::io::Result<String> {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name))
 }
 
-/// Would catch a command in the README that no longer exists, and an option that it no longer has: the options before `--help` are read. A
-/// build that lacks a command says which feature has it.
+/// Would catch a command in the README that no longer exists, and an option that it no longer has: the options before
+/// `--help` are read. A build that lacks a command says which feature has it.
 #[test]
 fn each_command_of_the_readme_exists() -> Outcome {
     let readme = page("README.md")?;
@@ -38,8 +38,9 @@ fn each_command_of_the_readme_exists() -> Outcome {
     Ok(())
 }
 
-/// The sweep of the first scenario and the model are two accounts of the same queue: the flood's share agrees within two points at each of
-/// the nine rates. Would catch links of hosts that cap the flood: behind 100 Mbit/s it has 12.6 % at 200 Mbit/s, and the model 2.9 %.
+/// The sweep of the first scenario and the model are two accounts of the same queue: the flood's share agrees within
+/// two points at each of the nine rates. Would catch links of hosts that cap the flood: behind 100 Mbit/s it has 12.6 %
+/// at 200 Mbit/s, and the model 2.9 %.
 #[test]
 fn the_sweep_agrees_with_the_model() -> Outcome {
     let folder = tempfile::tempdir()?;

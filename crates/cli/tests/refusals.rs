@@ -167,8 +167,8 @@ fn memory_that_is_not_there_is_refused() {
     assert_eq!(limited(400_000, 1000).0, Some(0));
 }
 
-/// A page that finds no room, as on a full disk: the limit stops it at 16 KiB at the most. Would catch a page that is cut off in the
-/// place of the one before, and numbers that are lost with it.
+/// A page that finds no room, as on a full disk: the limit stops it at 16 KiB at the most. Would catch a page that is
+/// cut off in the place of the one before, and numbers that are lost with it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_page_without_room_costs_neither_the_old_one_nor_the_numbers() {

@@ -17,7 +17,8 @@ use namespace::{in_namespace, tool};
 use nix::sys::signal::Signal;
 use running::{Running, has_rules, metric, rules, scrape, settle, sockets, state, through};
 
-/// SIGHUP: the file is read again, and queued packets leave first; an invalid file changes nothing. The metrics show both.
+/// SIGHUP: the file is read again, and queued packets leave first; an invalid file changes nothing. The metrics show
+/// both.
 #[test]
 fn a_reload_and_the_metrics() {
     in_namespace(|| {
@@ -103,8 +104,8 @@ fn a_reload_says_what_needs_a_new_start() {
     });
 }
 
-/// The metrics move from the default socket to a port, and to none. Would catch a place that answers no more before the other does, one
-/// that answers on, and a file with a place that is taken of which the rest takes effect.
+/// The metrics move from the default socket to a port, and to none. Would catch a place that answers no more before the
+/// other does, one that answers on, and a file with a place that is taken of which the rest takes effect.
 #[test]
 fn the_metrics_move() {
     in_namespace(|| {
@@ -173,7 +174,8 @@ fn a_reload_changes_what_a_packet_takes() {
     });
 }
 
-/// A second signal ends the draining, as does a `--drain` that a reload has changed: 25 packets of 8 s each would take minutes.
+/// A second signal ends the draining, as does a `--drain` that a reload has changed: 25 packets of 8 s each would take
+/// minutes.
 #[test]
 fn a_second_signal_and_a_new_bound_end_the_wait() {
     in_namespace(|| {

@@ -44,7 +44,8 @@ fn nanos(packet: &RawPcapPacket<'_>) -> u64 {
     u64::from(packet.ts_sec) * 1_000_000_000 + u64::from(packet.ts_frac)
 }
 
-/// Would catch a flow that is split or joined, and a packet whose captured length is counted instead of its length on the wire.
+/// Would catch a flow that is split or joined, and a packet whose captured length is counted instead of its length on
+/// the wire.
 #[test]
 fn flows_and_bytes_are_those_that_tcpdump_counts() {
     let outcome = json(&["replay", &real(), "--rate", "1gbit", "--queue", "droptail", "limit=1000p", "--json"]);
@@ -68,8 +69,8 @@ fn flows_and_bytes_are_those_that_tcpdump_counts() {
     assert_eq!(groups, ["icmp6", "udp", "tcp"]);
 }
 
-/// A flow by one address has the packets of all 5-tuples with that address. Would catch a definition that is not passed on, or the other
-/// end's address.
+/// A flow by one address has the packets of all 5-tuples with that address. Would catch a definition that is not passed
+/// on, or the other end's address.
 #[test]
 fn flows_by_host_have_the_packets_of_their_connections() {
     let sent = |by: &str| -> BTreeMap<String, u64> {
@@ -100,8 +101,8 @@ fn flows_by_host_have_the_packets_of_their_connections() {
     );
 }
 
-/// The departure times of an unlimited FIFO follow Lindley's recursion: a packet is sent when it has arrived and the packet before it
-/// has been sent. The written capture has every packet unchanged, at that time.
+/// The departure times of an unlimited FIFO follow Lindley's recursion: a packet is sent when it has arrived and the
+/// packet before it has been sent. The written capture has every packet unchanged, at that time.
 #[test]
 fn departures_of_a_fifo_are_lindleys() {
     let place = Place::new();
@@ -170,7 +171,8 @@ fn marks_are_written_into_the_headers() {
     assert!(v4 > 10 && marked - v4 > 10, "{v4} of {marked} marks in IPv4");
 }
 
-/// Every discipline gets the same packets, its outcome is the same as alone, and every packet is accounted for at the end.
+/// Every discipline gets the same packets, its outcome is the same as alone, and every packet is accounted for at the
+/// end.
 #[test]
 fn several_disciplines_see_the_same_packets() {
     let args = [
@@ -271,7 +273,8 @@ fn what_cannot_be_is_refused() {
     assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1);
 }
 
-/// A file that ends in the middle of packet 1049 is refused, and the error names that number. A note reports times that run backwards.
+/// A file that ends in the middle of packet 1049 is refused, and the error names that number. A note reports times that
+/// run backwards.
 #[test]
 fn damage_and_disorder_are_told() {
     let place = Place::new();
@@ -279,7 +282,8 @@ fn damage_and_disorder_are_told() {
     let cut = place.name("cut.pcap");
     fs::write(&cut, &bytes[..bytes.len() - 1]).unwrap();
     refused(&["replay", &cut, "--rate", "1mbit", "--queue", "red"], &["cut.pcap: packet 1049", "tcpdump -r"]);
-    // The first packet's record begins at byte 24 with its seconds: one second more makes all packets after it earlier than it.
+    // The first packet's record begins at byte 24 with its seconds: one second more makes all packets after it earlier
+    // than it.
     let mut late = bytes;
     late[24] += 1;
     let disordered = place.name("late.pcap");

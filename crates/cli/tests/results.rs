@@ -104,8 +104,8 @@ fn compare_without_queue_takes_the_usual_ones_and_the_files_own() {
     assert_eq!(all, Kind::ALL.map(|kind| kind.name().to_owned()));
 }
 
-/// Pan, Prabhakar, Psounis 2000, Figure 3: under DropTail and RED the UDP flow has more than 95 % of the link, under CHOKe
-/// about 250 kb/s of 1000.
+/// Pan, Prabhakar, Psounis 2000, Figure 3: under DropTail and RED the UDP flow has more than 95 % of the link, under
+/// CHOKe about 250 kb/s of 1000.
 #[test]
 fn compare_without_file_is_figure_3() {
     let outcomes: Outcomes = serde_json::from_str(&printed(&["compare", "--json", "--runs", "2"])).unwrap();
@@ -227,8 +227,8 @@ fn explain_says_every_parameter_and_where_it_comes_from() {
     assert_eq!((&max["value"], &max["origin"]), (&"150p".into(), &"given".into()));
 }
 
-/// A link that is slower than its shaper for half of the time. Would catch a comparison that runs one shaper twice, or rows that
-/// cannot be told apart.
+/// A link that is slower than its shaper for half of the time. Would catch a comparison that runs one shaper twice, or
+/// rows that cannot be told apart.
 #[test]
 fn shapers_stand_side_by_side() {
     let (_place, file) = Place::with_small();

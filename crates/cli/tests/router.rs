@@ -44,8 +44,8 @@ use nix::sys::signal::Signal;
 use running::{Running, has_rules, metric, nothing, rules, said, scrape, tables, through, until_free, with};
 use serde_json::Value;
 
-/// In a guest, whose kernel can queue by nftables and has the tables of old: the tests above and below that install rules, and those that
-/// need a clock of their own. The machine's iptables is on nf_tables.
+/// In a guest, whose kernel can queue by nftables and has the tables of old: the tests above and below that install
+/// rules, and those that need a clock of their own. The machine's iptables is on nf_tables.
 #[test]
 fn it_holds_in_a_guest_with_other_firewalls() {
     let nft = [
@@ -75,7 +75,8 @@ fn first_process() {
     in_guest::serve();
 }
 
-/// After a router was killed packets pass, the next start or `--clean` removes its rules, and the rules of others are unchanged.
+/// After a router was killed packets pass, the next start or `--clean` removes its rules, and the rules of others are
+/// unchanged.
 #[test]
 fn a_killed_router_is_in_nobodys_way() {
     in_namespace(|| {
@@ -121,8 +122,8 @@ fn a_killed_router_is_in_nobodys_way() {
     });
 }
 
-/// A log that nobody reads, and one on a full disk, hold nothing up: packets pass, a reload is taken, the end takes the rules away, and the
-/// lines that were lost are counted.
+/// A log that nobody reads, and one on a full disk, hold nothing up: packets pass, a reload is taken, the end takes the
+/// rules away, and the lines that were lost are counted.
 #[test]
 fn a_log_that_cannot_be_written_changes_nothing() {
     in_namespace(|| {
@@ -175,7 +176,8 @@ fn the_end_drains_the_queue_within_its_bound() {
     });
 }
 
-/// Rules for IPv4 and IPv6 are two transactions. Would catch a first one that is left in place when the second is refused.
+/// Rules for IPv4 and IPv6 are two transactions. Would catch a first one that is left in place when the second is
+/// refused.
 #[test]
 fn rules_that_are_refused_leave_nothing() {
     in_namespace(|| {
@@ -202,8 +204,8 @@ fn rules_that_are_refused_leave_nothing() {
     });
 }
 
-/// `sd_notify(3)` and `sd_watchdog_enabled(3)`. Would catch READY=1 before packets are processed, a reload that never ends, and a
-/// watchdog without notifications.
+/// `sd_notify(3)` and `sd_watchdog_enabled(3)`. Would catch READY=1 before packets are processed, a reload that never
+/// ends, and a watchdog without notifications.
 #[test]
 fn systemd_hears_of_the_start_a_reload_and_the_end() {
     in_namespace(|| {
@@ -245,7 +247,8 @@ fn a_queue_that_is_taken_is_left_alone() {
     });
 }
 
-/// With a log in JSON every line is JSON, also for errors before the start, at the start, and in the file that asks for JSON.
+/// With a log in JSON every line is JSON, also for errors before the start, at the start, and in the file that asks for
+/// JSON.
 #[test]
 fn what_goes_wrong_is_a_line_of_the_log() {
     in_namespace(|| {
@@ -274,8 +277,8 @@ fn what_goes_wrong_is_a_line_of_the_log() {
     });
 }
 
-/// Without the firewall tools in PATH, as for root by su(1) with a user's PATH. Would catch a `--clean` that reports no rules because
-/// it cannot look, and a router without rules that needs the tools.
+/// Without the firewall tools in PATH, as for root by su(1) with a user's PATH. Would catch a `--clean` that reports no
+/// rules because it cannot look, and a router without rules that needs the tools.
 #[test]
 fn without_tools_it_says_so() {
     in_namespace(|| {
@@ -300,8 +303,8 @@ fn without_tools_it_says_so() {
     });
 }
 
-/// A router starts while another one of the same interface and queue ends, ten times. Would catch a start that is refused, and one that
-/// trips over rules which the other removes at that moment.
+/// A router starts while another one of the same interface and queue ends, ten times. Would catch a start that is
+/// refused, and one that trips over rules which the other removes at that moment.
 #[test]
 fn a_start_that_crosses_an_end_works() {
     in_namespace(|| {
@@ -319,8 +322,8 @@ fn a_start_that_crosses_an_end_works() {
     });
 }
 
-/// When a firewall hook is removed, the kernel drops the packets waiting in every queue. Would catch a router that adds and removes a
-/// hook, for example to test a tool: packets in another router's queue must not be lost.
+/// When a firewall hook is removed, the kernel drops the packets waiting in every queue. Would catch a router that adds
+/// and removes a hook, for example to test a tool: packets in another router's queue must not be lost.
 #[test]
 fn what_waits_in_anothers_queue_stays() {
     in_namespace(|| {
@@ -350,8 +353,8 @@ fn what_waits_in_anothers_queue_stays() {
     });
 }
 
-/// Another program that flushes all tables removes the router's rules too. They are installed again while the router works, but not
-/// when it ends, and it ends normally without them.
+/// Another program that flushes all tables removes the router's rules too. They are installed again while the router
+/// works, but not when it ends, and it ends normally without them.
 #[test]
 fn rules_that_others_took_away_come_back() {
     in_namespace(|| {
@@ -378,8 +381,9 @@ fn rules_that_others_took_away_come_back() {
     });
 }
 
-/// One router for each interface: a second one is refused for any queue and changes nothing. Another interface is accepted, and the same
-/// one after the first router was killed. Would catch a router that gets no packets because the first one has them all.
+/// One router for each interface: a second one is refused for any queue and changes nothing. Another interface is
+/// accepted, and the same one after the first router was killed. Would catch a router that gets no packets because the
+/// first one has them all.
 #[test]
 fn an_interface_that_is_taken_is_left_alone() {
     in_namespace(|| {

@@ -97,7 +97,8 @@ fn errors_of_the_file_have_their_place() {
     refused(&["router", "--config", &place.name("none.toml")], &["cannot read", "none.toml"]);
 }
 
-/// Would catch an option that only the file or only the command line has, and a file that takes precedence over the command line.
+/// Would catch an option that only the file or only the command line has, and a file that takes precedence over the
+/// command line.
 #[test]
 fn a_dry_run_says_what_the_file_and_the_command_line_say_together() {
     let place = Place::new();

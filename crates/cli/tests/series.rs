@@ -21,8 +21,8 @@ fn sum<'a>(rows: impl Iterator<Item = &'a Row>, column: &str) -> f64 {
     rows.map(|row| number(row, column)).sum()
 }
 
-/// 4 s in intervals of 0.3 s: 13 whole ones and one of 0.1 s. Would catch counts that are lost between rows or counted twice,
-/// and rates over a time other than the interval.
+/// 4 s in intervals of 0.3 s: 13 whole ones and one of 0.1 s. Would catch counts that are lost between rows or counted
+/// twice, and rates over a time other than the interval.
 #[test]
 fn the_rows_add_up_to_the_outcome() {
     let (place, file) = Place::with_small();
@@ -58,8 +58,8 @@ fn the_rows_add_up_to_the_outcome() {
     assert!(lost > 0.0 && queue["lost"].as_f64() == Some(lost));
 }
 
-/// The queue's length at each moment is that of the trace, and TCP's window and round trip are within the bounds of a link of 1 Mbit/s
-/// with at most 100 packets of 8 ms.
+/// The queue's length at each moment is that of the trace, and TCP's window and round trip are within the bounds of a
+/// link of 1 Mbit/s with at most 100 packets of 8 ms.
 #[test]
 fn the_state_at_each_end_is_right() {
     let (place, file) = Place::with_small();

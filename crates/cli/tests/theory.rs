@@ -129,8 +129,9 @@ fn echo() {
     assert!(few > many && many > exact && many < 1.05 * exact, "{few} {many} {exact}");
 }
 
-/// Without noise the loop's gain does not depend on the window, so that at 100 Mbit/s and at a hundred times as much the margins are about the
-/// same where windows are large; windows below two packets are left out; noise of few tags makes the margins larger.
+/// Without noise the loop's gain does not depend on the window, so that at 100 Mbit/s and at a hundred times as much
+/// the margins are about the same where windows are large; windows below two packets are left out; noise of few tags
+/// makes the margins larger.
 #[test]
 fn echo_stability() {
     let args = ["theory", "echo-stability", "--rate", "100mbit", "--rtt", "10ms,100ms", "--tcps", "8,2000"];
@@ -151,8 +152,8 @@ fn echo_stability() {
     }
 }
 
-/// RFC 5348's equation gives 112.332 packets a second at 1 % and 100 ms with its defaults; the square root law `√150 / 0.1`. The full
-/// model's numbers were computed with 30 digits by another program.
+/// RFC 5348's equation gives 112.332 packets a second at 1 % and 100 ms with its defaults; the square root law
+/// `√150 / 0.1`. The full model's numbers were computed with 30 digits by another program.
 #[test]
 fn tcp() {
     let args = ["theory", "tcp", "--loss", "0.01", "--rtt", "100ms"];

@@ -24,8 +24,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use running::{Running, has_rules, metric, refused, rules, said, scrape, settle, sockets, state, tables, with};
 
-/// A flood and a thin flow through CHOKe: both forms report the flood's matches under its name, and the flows' counts add up to those of
-/// the queue. Would catch a flow with another flow's name, and a loss that is counted for no flow.
+/// A flood and a thin flow through CHOKe: both forms report the flood's matches under its name, and the flows' counts
+/// add up to those of the queue. Would catch a flow with another flow's name, and a loss that is counted for no flow.
 #[test]
 fn the_flow_that_matches_itself_is_named() {
     in_namespace(|| {
@@ -66,8 +66,8 @@ fn the_flow_that_matches_itself_is_named() {
     });
 }
 
-/// Each router has a socket that only its user can open, named after its queue; one that a killed router has left stops nobody. A place
-/// that was asked for must be free.
+/// Each router has a socket that only its user can open, named after its queue; one that a killed router has left stops
+/// nobody. A place that was asked for must be free.
 #[test]
 fn each_router_has_its_socket() {
     in_namespace(|| {
@@ -267,8 +267,8 @@ impl OnTerminal {
     }
 }
 
-/// On a terminal the view runs until a key or a signal ends it, and the terminal is restored. Without an answer of the router it keeps
-/// asking until there is one.
+/// On a terminal the view runs until a key or a signal ends it, and the terminal is restored. Without an answer of the
+/// router it keeps asking until there is one.
 #[test]
 fn a_terminal_gets_a_view_that_lives() {
     in_namespace(|| {
@@ -305,7 +305,8 @@ fn a_free_port_is_named() {
     });
 }
 
-/// A terminal without cursor control (TERM=dumb), as in an editor, gets plain text. Would catch control codes in its output.
+/// A terminal without cursor control (TERM=dumb), as in an editor, gets plain text. Would catch control codes in its
+/// output.
 #[test]
 fn a_dumb_terminal_gets_text() {
     in_namespace(|| {

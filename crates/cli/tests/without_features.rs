@@ -25,7 +25,8 @@ fn refused(args: &[&str], feature: &str, cargo: bool) -> String {
     stderr
 }
 
-/// Would catch a verb whose options are checked before the missing feature is reported, and a remedy without the given arguments.
+/// Would catch a verb whose options are checked before the missing feature is reported, and a remedy without the given
+/// arguments.
 #[test]
 fn a_verb_that_is_left_out_names_its_feature() {
     for (args, feature) in [

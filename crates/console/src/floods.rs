@@ -6,8 +6,9 @@ use fairlane_qdisc::{Duration, Kind, Rate};
 /// The file that `UPDATE_DOCS=1 cargo test -p fairlane --features full --test disciplines` writes.
 const TABLE: &str = include_str!("floods.csv");
 
-/// The rate of the simulated link. Another link is much like this one if as many packets fill it: a link of ten times the rate and a
-/// tenth of the round trip. The test that writes the table finds less than ten points between such links.
+/// The rate of the simulated link. Another link is much like this one if as many packets fill it: a link of ten times
+/// the rate and a tenth of the round trip. The test that writes the table finds less than ten points between such
+/// links.
 const RATE: Rate = Rate::from_bits_per_second(10_000_000);
 
 /// A share is worth a warning if it is so many times the fair share.
@@ -48,8 +49,8 @@ impl Case {
     }
 }
 
-/// Returns what a flood of twice the link's rate keeps under `kind` with its default parameters, by the simulated cases next to `mix`; `None`
-/// if `kind` was not simulated.
+/// Returns what a flood of twice the link's rate keeps under `kind` with its default parameters, by the simulated cases
+/// next to `mix`; `None` if `kind` was not simulated.
 #[must_use]
 pub fn find(kind: Kind, mix: &Mix) -> Option<Finding> {
     let cases = near(kind, mix)?;
@@ -149,8 +150,8 @@ mod tests {
         near(Kind::Choke, mix).unwrap().into_iter().map(|case| (case.flows, case.rtt_us)).collect()
     }
 
-    /// By hand: the cases have 1, 4, 12 and 32 flows, and round trips of 0.2, 20 and 100 ms on a link of 10 Mbit/s. Would catch a case that
-    /// is not next to the mix, and a round trip that is not that of the mix's own link.
+    /// By hand: the cases have 1, 4, 12 and 32 flows, and round trips of 0.2, 20 and 100 ms on a link of 10 Mbit/s.
+    /// Would catch a case that is not next to the mix, and a round trip that is not that of the mix's own link.
     #[test]
     fn a_mix_is_between_its_neighbours() {
         assert_eq!(points(&mix(10, Some(20), Some(4))), [(4, 20_000)]);

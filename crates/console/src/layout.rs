@@ -20,8 +20,8 @@ pub fn columns<const N: usize>(rows: &[[String; N]], width: usize) -> String {
     text
 }
 
-/// Returns `words` wrapped to `width`; the first line begins with `first`, the others with `rest`. A line break in `words` is
-/// kept, and a word is never broken.
+/// Returns `words` wrapped to `width`; the first line begins with `first`, the others with `rest`. A line break in
+/// `words` is kept, and a word is never broken.
 #[must_use]
 pub fn paragraph(words: &str, first: &str, rest: &str, width: usize) -> String {
     // Even the narrowest terminal gets 20 columns of words.

@@ -1,7 +1,8 @@
 //! `aqmrun`: the program of a paper on variants of CHOKe, with its options, on the same router as `fairlane router`.
 //!
-//! **Source.** A study of CHOKe's variants in OMNeT++ and on a Linux router in front of an access point of 11 Mbit/s: CHOKe, Front, Back and
-//! Geometric CHOKe, and xCHOKe. Its list of options lacks `x`, and has no rate, since the access point was the bottleneck.
+//! **Source.** A study of CHOKe's variants in OMNeT++ and on a Linux router in front of an access point of 11 Mbit/s:
+//! CHOKe, Front, Back and Geometric CHOKe, and xCHOKe. Its list of options lacks `x`, and has no rate, since the access
+//! point was the bottleneck.
 
 #[cfg(target_os = "linux")]
 pub use linux::main;

@@ -1,7 +1,7 @@
 //! Fairlane's router as a service on Linux, and the programs around it.
 //!
-//! - [`router`] is `fairlane router`: a discipline at work on a real link, with a configuration file, reloads, metrics over HTTP,
-//!   systemd's notifications and firewall rules. The data path itself is `fairlane-linux`.
+//! - [`router`] is `fairlane router`: a discipline at work on a real link, with a configuration file, reloads, metrics
+//!   over HTTP, systemd's notifications and firewall rules. The data path itself is `fairlane-linux`.
 //! - [`top`] is `fairlane top`: a live view of such a router, on any system.
 //! - [`aqmrun`] is the program of a paper on variants of CHOKe.
 //!

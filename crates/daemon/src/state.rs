@@ -1,4 +1,5 @@
-//! The state of a router, as it is served in JSON at `/state` and read by `fairlane top`. docs/router.md describes the keys.
+//! The state of a router, as it is served in JSON at `/state` and read by `fairlane top`. docs/router.md describes the
+//! keys.
 
 use std::collections::BTreeMap;
 
@@ -162,8 +163,8 @@ pub(crate) struct TopFlow {
     pub(crate) marked: Reasons,
 }
 
-/// Returns the delay that the fraction `share` of those in `classes` does not exceed, as if they were spread evenly over each class;
-/// `None` if there are none. Delays above all bounds count as the last bound.
+/// Returns the delay that the fraction `share` of those in `classes` does not exceed, as if they were spread evenly
+/// over each class; `None` if there are none. Delays above all bounds count as the last bound.
 pub(crate) fn quantile(classes: &[(Option<f64>, u64)], share: f64) -> Option<f64> {
     let total: f64 = classes.iter().map(|(_, count)| *count as f64).sum();
     let rank = share * total;

@@ -28,7 +28,8 @@ use crate::state::State;
 /// The most flows in the text.
 const FLOWS: usize = 20;
 
-/// The maximum number of requests until the counts change: a router renews them about as often as the shortest interval.
+/// The maximum number of requests until the counts change: a router renews them about as often as the shortest
+/// interval.
 const LOOKS: usize = 8;
 
 /// Shows the router until the user ends it, or once.

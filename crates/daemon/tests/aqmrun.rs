@@ -37,8 +37,8 @@ fn what_the_paper_does_not_have_is_refused() {
     }
 }
 
-/// The options of the paper's section 4, their parameters, and the defaults of `-w`, `-b` and `-c`; 15 is the max_th of its
-/// measurement. Would catch an option that sets another parameter, and one that is ignored.
+/// The options of the paper's section 4, their parameters, and the defaults of `-w`, `-b` and `-c`; 15 is the max_th of
+/// its measurement. Would catch an option that sets another parameter, and one that is ignored.
 #[test]
 fn it_says_what_it_works_with() {
     in_namespace(|| {
@@ -116,8 +116,8 @@ fn value(text: &str, name: &str) -> u64 {
     number.unwrap_or_else(|| if name.starts_with("dropped") { 0 } else { panic!("no {name} in {text}") })
 }
 
-/// One flow alone: a comparison always matches, so from min_th on each arrival takes a queued packet with it, and Geometric CHOKe up
-/// to maxcomp of them; xCHOKe's table takes its share. Every packet is accounted for.
+/// One flow alone: a comparison always matches, so from min_th on each arrival takes a queued packet with it, and
+/// Geometric CHOKe up to maxcomp of them; xCHOKe's table takes its share. Every packet is accounted for.
 #[test]
 fn each_variant_does_what_it_is_named_for() {
     in_namespace(|| {

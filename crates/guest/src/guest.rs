@@ -95,8 +95,8 @@ impl Guest {
         self.words = format!("{KERNEL_WORDS} -- {}", arguments.join(" "));
     }
 
-    /// Boots it with `job`, which [`inside::serve`] gets, and returns what that answers. `heard` is called again and again
-    /// with the progress in seconds of the guest's clock, and stops the guest when it returns false.
+    /// Boots it with `job`, which [`inside::serve`] gets, and returns what that answers. `heard` is called again and
+    /// again with the progress in seconds of the guest's clock, and stops the guest when it returns false.
     ///
     /// # Errors
     /// QEMU fails, or the guest ends without an answer, or uses more than its limits.
@@ -140,12 +140,13 @@ impl Guest {
         let mut command = Command::new("prlimit");
         command.arg(format!("--cpu={}", self.limits.cpu_s)).arg("--").arg(&self.qemu);
         command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-M", "q35"]);
-        // QEMU 7.2 may leave wrong flags behind the instruction cmpxchg16b when a timer is due there, which ends in a double fault (seen
-        // with Linux 6.12). Without it the kernel allocates memory in another way.
+        // QEMU 7.2 may leave wrong flags behind the instruction cmpxchg16b when a timer is due there, which ends in a
+        // double fault (seen with Linux 6.12). Without it the kernel allocates memory in another way.
         command.args(["-cpu", "max,-cx16"]);
         command.arg("-m").arg(self.limits.memory_mib.to_string());
-        // While QEMU records, its main loop and the processor take turns. Otherwise the main loop may move the clock on while the
-        // processor is about to halt, and has not accounted for its last instructions. The record itself is not needed.
+        // While QEMU records, its main loop and the processor take turns. Otherwise the main loop may move the clock on
+        // while the processor is about to halt, and has not accounted for its last instructions. The record itself is
+        // not needed.
         command.arg("-icount").arg(format!("shift={SHIFT},sleep=off,rr=record,rrfile=/dev/null"));
         command.args(["-rtc", "base=2020-01-01,clock=vm", "-seed"]).arg(seed.to_string());
         command.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(initramfs).arg("-append").arg(&self.words);

@@ -137,7 +137,8 @@ pub(crate) fn flow_of(address: IpAddr) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Would catch two flows that share a host, an error at the ends of the range of numbers, and a host outside the prefix of its side.
+    /// Would catch two flows that share a host, an error at the ends of the range of numbers, and a host outside the
+    /// prefix of its side.
     #[test]
     fn a_host_tells_its_flow() {
         for ip_version in [IpVersion::V4, IpVersion::V6] {

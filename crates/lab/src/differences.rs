@@ -84,8 +84,8 @@ const fn slow_start(congestion: Congestion) -> SlowStart {
     }
 }
 
-/// Returns the keys whose values differ from those of TCP today. Congestion control, loss recovery and slow start are compared
-/// elsewhere, and the lab follows `window`, `ecn` and `pacing`.
+/// Returns the keys whose values differ from those of TCP today. Congestion control, loss recovery and slow start are
+/// compared elsewhere, and the lab follows `window`, `ecn` and `pacing`.
 fn other_keys(tcp: &Tcp) -> Vec<&'static str> {
     let modern = Tcp::modern(tcp.congestion, tcp.window);
     let keys = [
@@ -123,8 +123,8 @@ mod tests {
         LabPlan::new(&scenario, IpVersion::V4).unwrap().differences()
     }
 
-    /// Linux's names with `preset = "modern"` mean the same in both, but for the slow start of CUBIC. UDP and other groups do not
-    /// matter.
+    /// Linux's names with `preset = "modern"` mean the same in both, but for the slow start of CUBIC. UDP and other
+    /// groups do not matter.
     #[test]
     fn modern_names_are_the_same() {
         for keys in ["cc = \"reno\"", "cc = \"dctcp\"", "cc = \"bbr\"", "cc = \"cubic\"\ntcp.slow_start = \"hystart\""]

@@ -387,12 +387,13 @@ mod tests {
             assert_ne!(exponent_of(burst - 1, min), Some(exponent), "{burst} is not the smallest");
         }
         assert!(burst_for(6, 83.0).unwrap() <= 138);
-        // With a burst of min, a packet above the average is let through by the largest weight; no smaller burst exists.
+        // With a burst of min, a packet above the average is let through by the largest weight; no smaller burst
+        // exists.
         assert_eq!(burst_for(1, 100.0), Some(100));
     }
 
-    /// The words against the manual pages tc-choke(8), tc-red(8), tc-sfb(8), tc-sfq(8), tc-codel(8), tc-fq_codel(8), tc-pie(8),
-    /// tc-fq_pie(8), tc-cake(8), tc-bfifo(8).
+    /// The words against the manual pages tc-choke(8), tc-red(8), tc-sfb(8), tc-sfq(8), tc-codel(8), tc-fq_codel(8),
+    /// tc-pie(8), tc-fq_pie(8), tc-cake(8), tc-bfifo(8).
     #[test]
     fn words_are_those_of_tc() {
         let words = |kind, set: &[(&str, &str)]| translated(kind, set).unwrap().words;

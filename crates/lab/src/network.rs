@@ -188,8 +188,8 @@ fn ecn_routes(plan: &LabPlan, side: Side) -> String {
     flows.map(route).collect()
 }
 
-/// Sets the TCP parameters of a host's namespace. All others keep the kernel's defaults. A host agrees to ECN, and asks for it where the
-/// [route](ecn_routes) says so.
+/// Sets the TCP parameters of a host's namespace. All others keep the kernel's defaults. A host agrees to ECN, and asks
+/// for it where the [route](ecn_routes) says so.
 fn tcp_parameters(sack: bool) -> Result<(), LabError> {
     sysctl("net/ipv4/tcp_sack", if sack { "1" } else { "0" })?;
     sysctl("net/ipv4/tcp_ecn", "2")?;

@@ -18,8 +18,9 @@ const MAX_FLOWS: u32 = 1_000;
 /// The maximum number of packets per second at the bottleneck, which user space processes with a margin.
 const MAX_PACKETS: f64 = 100_000.0;
 
-/// The sizes of packets in bytes: all of TCP's have Linux's smallest segment of 88 bytes, and all of UDP's its header and a sequence
-/// number of eight bytes. To the minimum the header of IP is added, and to TCP's that of TCP with timestamps.
+/// The sizes of packets in bytes: all of TCP's have Linux's smallest segment of 88 bytes, and all of UDP's its header
+/// and a sequence number of eight bytes. To the minimum the header of IP is added, and to TCP's that of TCP with
+/// timestamps.
 const TCP_PACKETS: [u64; 2] = [88 + 32, 9_000];
 const UDP_PACKETS: [u64; 2] = [16, 9_000];
 
@@ -104,8 +105,8 @@ impl LabPlan {
         Ok(())
     }
 
-    /// Returns the loss recovery of the kernel: without SACK that of NewReno. With SACK it is always RACK-TLP; a scenario
-    /// that asks for RFC 6675 gets the nearest equivalent.
+    /// Returns the loss recovery of the kernel: without SACK that of NewReno. With SACK it is always RACK-TLP; a
+    /// scenario that asks for RFC 6675 gets the nearest equivalent.
     pub(crate) const fn recovery(&self) -> LossRecovery {
         match (self.sack, self.rack) {
             (true, true) => LossRecovery::Rack,

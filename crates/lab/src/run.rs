@@ -56,8 +56,8 @@ pub struct Lab {
 /// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The outcome; its engine is `linux`, or `kernel` if the queue is [the kernel's own](Lab::with_kernel_discipline), or
-    /// that of an [installer](Lab::with_installed).
+    /// The outcome; its engine is `linux`, or `kernel` if the queue is [the kernel's own](Lab::with_kernel_discipline),
+    /// or that of an [installer](Lab::with_installed).
     pub run: Run,
     /// The checks that the queue was the bottleneck. All of them passed.
     pub checks: Checks,
@@ -93,7 +93,8 @@ impl Lab {
         Ok(Self { plan, every: None, in_kernel: None })
     }
 
-    /// Checks that `scenario` can be run by the lab over this version of IP on some machine. This machine is not looked at.
+    /// Checks that `scenario` can be run by the lab over this version of IP on some machine. This machine is not looked
+    /// at.
     ///
     /// # Errors
     /// The lab does not support the scenario.
@@ -101,7 +102,8 @@ impl Lab {
         Ok(Self { plan: LabPlan::new(scenario, ip_version)?, every: None, in_kernel: None })
     }
 
-    /// Returns the differences between the TCP of Linux and that of the simulator for this scenario, a sentence for each.
+    /// Returns the differences between the TCP of Linux and that of the simulator for this scenario, a sentence for
+    /// each.
     #[must_use]
     pub fn differences(&self) -> Vec<String> {
         self.plan.differences()
@@ -380,7 +382,8 @@ fn samples(
     samples
 }
 
-/// Returns the bytes of the whole packets that carry this many bytes, headers included. Those of UDP count whole packets.
+/// Returns the bytes of the whole packets that carry this many bytes, headers included. Those of UDP count whole
+/// packets.
 fn whole(plan: &LabPlan, sent: &SenderResults, id: usize, data: u64) -> u64 {
     if plan.is_udp(id as u32) {
         return data;

@@ -25,8 +25,8 @@ const SHORT_OF_BUFFER: f64 = 0.05;
 /// Bytes of the kernel's overhead per packet, and of a packet or two that are just being sent.
 const JUST_LEAVING: u64 = 8 << 10;
 
-/// The bytes of packets without data that the sender of a transfer sends at most: those that open and close the connection and some
-/// acknowledgements, with a margin for retransmissions.
+/// The bytes of packets without data that the sender of a transfer sends at most: those that open and close the
+/// connection and some acknowledgements, with a margin for retransmissions.
 const OF_A_CONNECTION: f64 = 6.0 * 80.0;
 
 /// The mean lateness in seconds that is always acceptable.

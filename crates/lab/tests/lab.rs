@@ -53,8 +53,8 @@ const OF_TIME: [&str; 5] = [
 /// The time without a processor for which the machine is busy.
 const BUSY: Duration = Duration::from_millis(10);
 
-/// Runs the lab, up to three times; `None`, with a message, if the machine was too busy each time, as seen from outside of the lab. These runs are in real time: the
-/// tests of disciplines on Linux run in guests.
+/// Runs the lab, up to three times; `None`, with a message, if the machine was too busy each time, as seen from outside
+/// of the lab. These runs are in real time: the tests of disciplines on Linux run in guests.
 fn run(lab: &Lab) -> Option<Measured> {
     run_until(lab, f64::INFINITY, &|| false)
 }
@@ -218,10 +218,10 @@ fn a_flow_that_stops_sends_nothing() {
     assert!(queue.departed - flow.delivered < 100, "{queue:?}");
 }
 
-/// A TCP flow whose window of 50 packets fills the link, from 0 to 1 s and from 3 to 4 s, and UDP of 100 packets a second from 1.5 to 2 s and from 4.5
-/// to 5 s. TCP sends in each second what the link carries, but for a handshake and slow start, some round trips of 12 to 40 ms. Would catch a
-/// phase that is left out, one that does not end, counts of a connection before that are lost, and a phase of UDP that begins with
-/// the packets of the pause.
+/// A TCP flow whose window of 50 packets fills the link, from 0 to 1 s and from 3 to 4 s, and UDP of 100 packets a
+/// second from 1.5 to 2 s and from 4.5 to 5 s. TCP sends in each second what the link carries, but for a handshake and
+/// slow start, some round trips of 12 to 40 ms. Would catch a phase that is left out, one that does not end, counts of
+/// a connection before that are lost, and a phase of UDP that begins with the packets of the pause.
 #[test]
 fn each_phase_is_a_connection() {
     let _turn = turn();

@@ -105,8 +105,8 @@ impl Router {
     /// Processes packets until [`RouterHandle::stop`] is called, and returns the final report.
     ///
     /// # Errors
-    /// The data path failed, and the packets that waited are lost. After a failure, packets pass an NFQUEUE if its rule has the
-    /// bypass option; a bridge forwards nothing.
+    /// The data path failed, and the packets that waited are lost. After a failure, packets pass an NFQUEUE if its rule
+    /// has the bypass option; a bridge forwards nothing.
     pub fn run(self) -> io::Result<Report> {
         match self.runner {
             PathRunner::Queue(queue) => queue.run(),

@@ -103,8 +103,8 @@ impl Rules {
         Self::checked(RuleDirection::Leaving, queues.into(), interfaces, ce_bit)
     }
 
-    /// Returns rules that send packets to `queues` if they arrive by one of `interfaces`, whether they are forwarded or for
-    /// this machine. They are queued before their destination is translated. The rest is as for [`new`](Self::new).
+    /// Returns rules that send packets to `queues` if they arrive by one of `interfaces`, whether they are forwarded or
+    /// for this machine. They are queued before their destination is translated. The rest is as for [`new`](Self::new).
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -230,11 +230,12 @@ impl Firewall {
         }
     }
 
-    /// Installs `rules`, all or none. Existing ones for the same queue and direction are replaced in one transaction: no packet passes
-    /// unqueued, and none that waits is dropped. With iptables IPv4 and IPv6 have a transaction each.
+    /// Installs `rules`, all or none. Existing ones for the same queue and direction are replaced in one transaction:
+    /// no packet passes unqueued, and none that waits is dropped. With iptables IPv4 and IPv6 have a transaction each.
     ///
     /// # Errors
-    /// The tool refused, as without the necessary rights. With nft nothing has changed then, and with iptables there are no rules.
+    /// The tool refused, as without the necessary rights. With nft nothing has changed then, and with iptables there
+    /// are no rules.
     pub fn install(self, rules: &Rules) -> Result<(), RuleError> {
         let _changing = changing()?;
         match self {
@@ -361,8 +362,8 @@ mod tests {
         }
     }
 
-    /// Twice five at once remove the rules of a killed router, each by several calls of a tool. Would catch one that trips over
-    /// what another has removed between two of its calls.
+    /// Twice five at once remove the rules of a killed router, each by several calls of a tool. Would catch one that
+    /// trips over what another has removed between two of its calls.
     #[test]
     fn several_may_clean_up_at_once() {
         let tried = thread::spawn(|| {

@@ -15,8 +15,8 @@ use crate::nfqueue::{Decision, Verdict};
 /// A packet and its time of arrival.
 pub type TimestampedPacket = Tagged<QueuedPacket, Time>;
 
-/// The longest delay that the link makes up for. A link that was kept from sending for longer, as when other programs occupied
-/// the processors, loses the rest: the burst would only fill the next queue.
+/// The longest delay that the link makes up for. A link that was kept from sending for longer, as when other programs
+/// occupied the processors, loses the rest: the burst would only fill the next queue.
 const MAX_CATCH_UP: Duration = Duration::from_millis(50);
 
 /// Receives each event of the queue.
@@ -53,7 +53,8 @@ struct Accounting<W> {
 }
 
 impl<W: PacketObserver> Shaper<W> {
-    /// Creates a shaper for a link of `rate`. Marked packets are changed as `marking` says, and `observer` receives the events.
+    /// Creates a shaper for a link of `rate`. Marked packets are changed as `marking` says, and `observer` receives the
+    /// events.
     #[must_use]
     pub fn new(discipline: BoxQdisc<TimestampedPacket>, rate: Rate, marking: Marking, observer: W) -> Self {
         Self {
@@ -99,8 +100,8 @@ impl<W: PacketObserver> Shaper<W> {
         (self.packets() > 0 && due < Time::MAX).then_some(due)
     }
 
-    /// Sends new packets to another discipline, built for `rate`, and changes the rate of the link. Queued packets leave first, from
-    /// the disciplines that hold them.
+    /// Sends new packets to another discipline, built for `rate`, and changes the rate of the link. Queued packets
+    /// leave first, from the disciplines that hold them.
     pub fn replace(&mut self, discipline: BoxQdisc<TimestampedPacket>, rate: Rate) {
         self.set_link_rate(rate);
         self.discipline.replace(discipline);
@@ -171,7 +172,8 @@ impl<W: PacketObserver> Shaper<W> {
         &self.accounting.lateness
     }
 
-    /// Sends one packet at `now` that could have been sent at `due`, or notes until when the discipline holds its packets back.
+    /// Sends one packet at `now` that could have been sent at `due`, or notes until when the discipline holds its
+    /// packets back.
     fn send_next(&mut self, now: Time, due: Time) {
         let Some(packet) = self.discipline.dequeue(now, &mut self.accounting) else {
             let ready = self.discipline.ready_at().filter(|_| self.packets() > 0).unwrap_or(Time::MAX);

@@ -254,8 +254,9 @@ fn longest_pause(lab: &Lab) -> Duration {
     longest
 }
 
-/// 200 frames of 60 kB in either direction whose segments have 8 bytes, a million and a half of them. They are unfit, and
-/// everybody else's packets go on in both directions. Would catch a bridge that is busy for seconds with a few frames.
+/// 200 frames of 60 kB in either direction whose segments have 8 bytes, a million and a half of them. They are unfit,
+/// and everybody else's packets go on in both directions. Would catch a bridge that is busy for seconds with a few
+/// frames.
 #[test]
 fn frames_of_too_many_segments_stop_nobody() {
     bridged(false, |lab| {

@@ -300,8 +300,9 @@ fn an_interface_comes_back_or_the_bridge_ends() {
     });
 }
 
-/// Would catch a bridge that waits forever for an interface which is removed while it is down: the kernel reports that it is down, and nothing
-/// when it is removed. The same happens when the report of a removal is read before the interface is gone.
+/// Would catch a bridge that waits forever for an interface which is removed while it is down: the kernel reports that
+/// it is down, and nothing when it is removed. The same happens when the report of a removal is read before the
+/// interface is gone.
 #[test]
 fn an_interface_that_is_removed_while_it_is_down_ends_the_bridge() {
     for interface in [OUTSIDE, INSIDE] {

@@ -175,7 +175,8 @@ fn marks_by_nft() {
 }
 
 /// Every packet that CoDel marks arrives with Congestion Experienced and right checksums, over IPv4 and IPv6, marked by
-/// a rule or by the router. Packets that are not ECN-capable arrive unchanged. Those that CAKE washes have no DSCP any more.
+/// a rule or by the router. Packets that are not ECN-capable arrive unchanged. Those that CAKE washes have no DSCP any
+/// more.
 #[test]
 fn marks_arrive_in_headers_that_are_right() {
     lab(true, |lab| {

@@ -41,7 +41,8 @@ fn without_processor() -> f64 {
 /// Would catch a shaper that sends in bursts, drifts or sleeps too long.
 ///
 /// Packets may be late if they were due while the router's thread was ready to run and others had the processors, by
-/// the kernel's count. The shaper does not make up for a pause beyond 50 ms, so that a rate after one is measured again.
+/// the kernel's count. The shaper does not make up for a pause beyond 50 ms, so that a rate after one is measured
+/// again.
 #[test]
 fn packets_leave_evenly_for_ten_seconds() {
     lab(false, |lab| {

@@ -14,7 +14,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Creates an estimate of a value or mean with the half width of its 95 % confidence interval. NaN counts as no interval.
+    /// Creates an estimate of a value or mean with the half width of its 95 % confidence interval. NaN counts as no
+    /// interval.
     #[must_use]
     pub fn new(mean: f64, ci95: Option<f64>) -> Self {
         Self { mean, ci95: ci95.unwrap_or(f64::NAN) }

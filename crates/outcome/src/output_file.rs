@@ -31,8 +31,8 @@ impl Extent {
         if partial { Self::Partial } else { Self::Whole }
     }
 
-    /// Returns the name of a file of this extent: `path` if it is whole; `x.partial.csv` for a part of `x.csv`. A stream has no other
-    /// name, so its path stays.
+    /// Returns the name of a file of this extent: `path` if it is whole; `x.partial.csv` for a part of `x.csv`. A
+    /// stream has no other name, so its path stays.
     #[must_use]
     pub fn path(self, path: &Path) -> PathBuf {
         if self == Self::Whole || matches!(output_target(path), Ok(None)) {
@@ -50,9 +50,10 @@ impl Extent {
 
 /// A file that is being written, under a temporary name next to its place.
 ///
-/// [`finish`](Self::finish) moves it to its place. Until then a file that was there before is untouched, and so it stays if writing
-/// fails: a file that is dropped is removed. Two writers of one file do not disturb each other; the last one to finish prevails.
-/// The file has the permissions of the one that it replaces; a symbolic link stays, and the file that it names is replaced.
+/// [`finish`](Self::finish) moves it to its place. Until then a file that was there before is untouched, and so it
+/// stays if writing fails: a file that is dropped is removed. Two writers of one file do not disturb each other; the
+/// last one to finish prevails. The file has the permissions of the one that it replaces; a symbolic link stays, and
+/// the file that it names is replaced.
 ///
 /// Streams, that is pipes, devices and open files such as `/dev/stdout`, are written directly.
 ///
@@ -110,8 +111,8 @@ impl OutputFile {
         self
     }
 
-    /// Removes the unfinished files of this process, or moves them to the places of their parts: for a program that is about to end at
-    /// once, without their destructors. The content of buffers is lost.
+    /// Removes the unfinished files of this process, or moves them to the places of their parts: for a program that is
+    /// about to end at once, without their destructors. The content of buffers is lost.
     pub fn abandon_all() {
         for (temporary, part) in std::mem::take(&mut *unfinished()) {
             // Nobody is left to be notified of an error.
@@ -182,8 +183,8 @@ impl Write for OutputFile {
     }
 }
 
-/// Returns the file to which `path` leads over symbolic links, whether it exists or not; `None` for a stream: a pipe, a device, or a
-/// file that this process has open, such as `/dev/stdout`.
+/// Returns the file to which `path` leads over symbolic links, whether it exists or not; `None` for a stream: a pipe, a
+/// device, or a file that this process has open, such as `/dev/stdout`.
 ///
 /// # Errors
 /// The links lead in a circle.
@@ -257,7 +258,8 @@ mod tests {
         names
     }
 
-    /// Would catch a file that is emptied before it is replaced, one that an error leaves behind, and two writers that share a file.
+    /// Would catch a file that is emptied before it is replaced, one that an error leaves behind, and two writers that
+    /// share a file.
     #[test]
     fn the_old_file_stays_until_the_new_one_is_whole() {
         let folder = tempfile::tempdir().unwrap();

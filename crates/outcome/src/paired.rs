@@ -23,8 +23,9 @@ impl RunValues {
 impl Outcome {
     /// Returns the mean difference of a value from that of another outcome, run by run, with its 95 % interval.
     ///
-    /// Runs of the same number see the same arrivals, so what they have in common cancels out: the interval is narrower than that of a
-    /// difference of means. `None` if engine or seed differ, or if fewer than two runs have the value in both.
+    /// Runs of the same number see the same arrivals, so what they have in common cancels out: the interval is narrower
+    /// than that of a difference of means. `None` if engine or seed differ, or if fewer than two runs have the value in
+    /// both.
     #[must_use]
     pub fn paired_difference(&self, from: &Self, value: impl Fn(&RunValues) -> Option<f64>) -> Option<Estimate> {
         if (&self.engine, self.seed) != (&from.engine, from.seed) {

@@ -114,8 +114,8 @@ impl Unit {
 }
 
 impl PointValue {
-    /// Returns the number and the unit of a value such as `100kbit`, `20ms`, `300p` or `150kb`; `None` for other texts and plain
-    /// numbers.
+    /// Returns the number and the unit of a value such as `100kbit`, `20ms`, `300p` or `150kb`; `None` for other texts
+    /// and plain numbers.
     #[must_use]
     pub fn quantity(&self) -> Option<(f64, Unit)> {
         let Self::Text(text) = self else { return None };

@@ -44,7 +44,8 @@ pub(crate) struct Real;
 /// A number that was measured in some runs only; averaged over those, `null` when there are none.
 pub(crate) struct Maybe;
 
-/// A number that was measured where it is known; averaged over the runs that have it, and its key is absent from the others.
+/// A number that was measured where it is known; averaged over the runs that have it, and its key is absent from the
+/// others.
 pub(crate) struct Known;
 
 /// A value that only some have; its key is absent from the others.

@@ -56,8 +56,8 @@ pub struct QueueRun {
     pub kind: Cow<'static, str>,
     /// Rate of its link in bit/s.
     pub rate_bps: f64,
-    /// Bytes that the link sent during the measurement though they were given to it before, less those given to it during the
-    /// measurement that it sent after the end; 0 where the engine does not know.
+    /// Bytes that the link sent during the measurement though they were given to it before, less those given to it
+    /// during the measurement that it sent after the end; 0 where the engine does not know.
     #[serde(default)]
     pub edge_bytes: f64,
     /// Packets in the queue, averaged over time.
@@ -103,8 +103,8 @@ pub struct FlowRun {
     pub group: Arc<str>,
     /// `tcp`, `udp` or `tfrc`.
     pub kind: Cow<'static, str>,
-    /// The kind, and for TCP its congestion control, loss recovery and slow start, such as `tcp reno, recovery sack`; the
-    /// same for all flows of a group.
+    /// The kind, and for TCP its congestion control, loss recovery and slow start, such as `tcp reno, recovery sack`;
+    /// the same for all flows of a group.
     pub transport: Arc<str>,
     /// The last queue on its data's path: an index into [`Run::queues`]; `None` where it passes none of them. The
     /// queues alone do not tell, since they are in the scenario's order and carry acknowledgements too.
@@ -125,8 +125,8 @@ pub struct FlowRun {
     pub timeouts: u64,
     /// Duration of each completed transfer in nanoseconds; `None` for a flow without transfers.
     pub completions_ns: Option<Vec<u64>>,
-    /// For each of these, the time from its start until its first data reached the receiver, in nanoseconds; `None` where that is not
-    /// known.
+    /// For each of these, the time from its start until its first data reached the receiver, in nanoseconds; `None`
+    /// where that is not known.
     #[serde(default)]
     pub startups_ns: Option<Vec<u64>>,
     /// Its delays; `None` where the engine does not see both ends by one clock.
@@ -153,8 +153,8 @@ pub struct VideoRun {
     pub stalled_ns: u64,
     /// Segments of another bit rate than the one before.
     pub switches: u64,
-    /// The time from the start of the flow until the playback began, in nanoseconds, whether or not that was in the measurement; `None` if it
-    /// did not begin.
+    /// The time from the start of the flow until the playback began, in nanoseconds, whether or not that was in the
+    /// measurement; `None` if it did not begin.
     pub startup_ns: Option<u64>,
 }
 

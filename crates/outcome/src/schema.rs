@@ -36,7 +36,8 @@ pub struct Outcome {
     /// The name under which tables and figures show this outcome, if it was given one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The keys that a sweep varied, or in which the disciplines of a comparison differ, with the values of this outcome.
+    /// The keys that a sweep varied, or in which the disciplines of a comparison differ, with the values of this
+    /// outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<Point>,
     /// The name of the queue that summaries are about, if one was asked for; see [`Outcome::shown_queues`].
@@ -220,12 +221,14 @@ record! {
         pub retransmitted: Estimate => Count,
         /// Retransmission timeouts.
         pub timeouts: Estimate => Count,
-        /// Time of a data packet from the sender to the receiver, in seconds: the mean; `None` where it is not known or nothing came.
+        /// Time of a data packet from the sender to the receiver, in seconds: the mean; `None` where it is not known or
+        /// nothing came.
         pub delay_s: Option<Estimate> => Known,
-        /// Jitter in seconds: the mean of the differences, without their signs, between the delays of consecutive data packets; `None`
-        /// likewise.
+        /// Jitter in seconds: the mean of the differences, without their signs, between the delays of consecutive data
+        /// packets; `None` likewise.
         pub jitter_s: Option<Estimate> => Known,
-        /// Time from sending a segment until its acknowledgement came, in seconds: the mean; `None` likewise and without TCP.
+        /// Time from sending a segment until its acknowledgement came, in seconds: the mean; `None` likewise and
+        /// without TCP.
         pub rtt_s: Option<Estimate> => Known,
         /// Its completed transfers; `None` for a flow of unlimited data.
         pub transfers: Option<Box<TransferOutcome>> => Optional,
@@ -247,8 +250,8 @@ record! {
         pub stalled_s: Estimate => Real,
         /// Segments of another bit rate than the one before.
         pub switches: Estimate => Count,
-        /// The mean time in seconds from the start of a flow until its playback began, also if that was before the measurement; `None` where
-        /// none began.
+        /// The mean time in seconds from the start of a flow until its playback began, also if that was before the
+        /// measurement; `None` where none began.
         pub startup_s: Option<Estimate> => Known,
     }
 }
@@ -266,7 +269,8 @@ record! {
         pub delay_s: Option<Estimate> => Known,
         /// Of calls: the part of the packets that were lost or came too late, 0 to 1.
         pub missing: Option<Estimate> => Known,
-        /// Of other applications: Quality of Outcome, 0 to 100 (draft-ietf-ippm-qoo), of the round trips and the losses of all flows.
+        /// Of other applications: Quality of Outcome, 0 to 100 (draft-ietf-ippm-qoo), of the round trips and the losses
+        /// of all flows.
         pub qoo: Option<Estimate> => Known,
     }
 }
@@ -278,11 +282,11 @@ record! {
         pub completed: Estimate => Count,
         /// The time that one took, from its start until its receiver had all of it.
         pub completion_s: Delay => Nested,
-        /// The mean time from its start until its first data reached the receiver, in seconds: the start-up time of RFC 7928, section
-        /// 2.2, without the request; `None` if none was completed, or the engine does not know it.
+        /// The mean time from its start until its first data reached the receiver, in seconds: the start-up time of RFC
+        /// 7928, section 2.2, without the request; `None` if none was completed, or the engine does not know it.
         pub startup_s: Option<Estimate> => Known,
-        /// Distribution of that time, over all runs, with transfers for packets; of groups only, and empty when the outcome was read
-        /// from JSON.
+        /// Distribution of that time, over all runs, with transfers for packets; of groups only, and empty when the
+        /// outcome was read from JSON.
         pub completion_histogram: DelayHistogram => Hidden,
     }
 }
@@ -292,8 +296,8 @@ record! {
     pub struct GroupOutcome {
         /// The group's name, such as `ftp`.
         pub name: String => Plain,
-        /// Which transport ran: `udp`, `tfrc`, or `tcp` with its congestion control, and its loss recovery and slow start
-        /// where that name does not tell them, such as `tcp reno, recovery sack`.
+        /// Which transport ran: `udp`, `tfrc`, or `tcp` with its congestion control, and its loss recovery and slow
+        /// start where that name does not tell them, such as `tcp reno, recovery sack`.
         pub transport: String => Plain,
         /// Number of flows.
         pub flows: u64 => Plain,
@@ -307,8 +311,9 @@ record! {
         pub fair_bps: Option<f64> => Given,
         /// Its part of all groups' max-min fair rates, 0 to 1; `None` where the paths are not known.
         pub fair_share: Option<f64> => Given,
-        /// Its part of the packets in the last queues on the paths of all groups' flows, 0 to 1; 0 where they were empty. The parts of all
-        /// groups add up to 1 at most. [`QueueGroup::queue_share`] is the part of a single queue.
+        /// Its part of the packets in the last queues on the paths of all groups' flows, 0 to 1; 0 where they were
+        /// empty. The parts of all groups add up to 1 at most. [`QueueGroup::queue_share`] is the part of a single
+        /// queue.
         pub queue_share: Estimate => Real,
         /// Jain's index of its flows' throughput, see [`stats::jain`](crate::stats::jain).
         pub jain: Estimate => Real,
@@ -316,12 +321,14 @@ record! {
         pub retransmitted: Estimate => Count,
         /// Its flows' retransmission timeouts.
         pub timeouts: Estimate => Count,
-        /// Time of a data packet from the sender to the receiver, in seconds: the mean; `None` where it is not known or nothing came.
+        /// Time of a data packet from the sender to the receiver, in seconds: the mean; `None` where it is not known or
+        /// nothing came.
         pub delay_s: Option<Estimate> => Known,
-        /// Jitter in seconds: the mean of the differences, without their signs, between the delays of consecutive data packets; `None`
-        /// likewise.
+        /// Jitter in seconds: the mean of the differences, without their signs, between the delays of consecutive data
+        /// packets; `None` likewise.
         pub jitter_s: Option<Estimate> => Known,
-        /// Time from sending a segment until its acknowledgement came, in seconds: the mean; `None` likewise and without TCP.
+        /// Time from sending a segment until its acknowledgement came, in seconds: the mean; `None` likewise and
+        /// without TCP.
         pub rtt_s: Option<Estimate> => Known,
         /// Its flows' completed transfers, all together; `None` for a group of unlimited data.
         pub transfers: Option<Box<TransferOutcome>> => Optional,
@@ -374,7 +381,8 @@ impl Outcome {
         self.flows.iter().filter(move |flow| &*flow.group == name)
     }
 
-    /// The queues that a summary shows: the one that was asked for ([`at`](Self::at)), else the one called `bottleneck`, else all.
+    /// The queues that a summary shows: the one that was asked for ([`at`](Self::at)), else the one called
+    /// `bottleneck`, else all.
     ///
     /// The choice does not depend on measurements, so outcomes of the same links have the same queues.
     pub fn shown_queues(&self) -> impl Iterator<Item = &QueueOutcome> {

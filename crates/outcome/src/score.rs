@@ -52,8 +52,8 @@ impl VoiceRun {
         if self.played == 0 { 1.0 } else { self.missing as f64 / (self.played + self.missing) as f64 }
     }
 
-    /// Returns the burst ratio of ITU-T G.107: the mean length of a run of missing packets over that of independent losses, 1/(1 − loss);
-    /// 1 without any loss.
+    /// Returns the burst ratio of ITU-T G.107: the mean length of a run of missing packets over that of independent
+    /// losses, 1/(1 − loss); 1 without any loss.
     #[must_use]
     pub fn burst_ratio(&self) -> f64 {
         if self.bursts == 0 { 1.0 } else { self.missing as f64 / self.bursts as f64 * (1.0 - self.loss()) }

@@ -124,8 +124,8 @@ pub fn flows(outcomes: &[Outcome]) -> Table<'_> {
     columns.finish()
 }
 
-/// A row for each group of each outcome at each queue that summaries show and where its packets came: see [`Outcome::shown_queues`]. A
-/// group that came to none of them has one row without a queue.
+/// A row for each group of each outcome at each queue that summaries show and where its packets came: see
+/// [`Outcome::shown_queues`]. A group that came to none of them has one row without a queue.
 #[must_use]
 pub fn groups(outcomes: &[Outcome]) -> Table<'_> {
     let rows = rows(outcomes, |outcome| {
@@ -191,7 +191,8 @@ fn video<'r, T>(columns: &mut Columns<'r, '_, T>, of: impl Fn(&'r T) -> Option<&
     columns.estimate("video_startup_s", |row| of(row)?.startup_s);
 }
 
-/// A row for each group in each run of each outcome, at each queue that summaries show; a single run has the outcome's own values.
+/// A row for each group in each run of each outcome, at each queue that summaries show; a single run has the outcome's
+/// own values.
 #[must_use]
 pub fn each_run(outcomes: &[Outcome]) -> Table<'_> {
     let rows = rows(outcomes, |outcome| {
@@ -274,8 +275,9 @@ pub fn dir_files(dir: &Path) -> Vec<PathBuf> {
     tables.chain([JSON.to_owned()]).map(|name| dir.join(name)).collect()
 }
 
-/// Writes all tables, each as `.csv` and, with the feature `parquet`, as `.parquet`, and the JSON form as `outcomes.json` to the directory `dir`,
-/// which is made if need be. A file is either complete or not there; one of a part has [another name](Extent::path).
+/// Writes all tables, each as `.csv` and, with the feature `parquet`, as `.parquet`, and the JSON form as
+/// `outcomes.json` to the directory `dir`, which is made if need be. A file is either complete or not there; one of a
+/// part has [another name](Extent::path).
 ///
 /// # Errors
 ///
@@ -297,8 +299,8 @@ pub fn write_dir(dir: &Path, outcomes: &[Outcome], extent: Extent) -> Result<(),
 }
 
 /// Writes the table [`groups`] to `path`, whose extension says in which format: `.parquet` or `.csv`. For a sweep, that
-/// is one row for each point and group, and the point's keys are columns. The file is either complete or not there; one of a part has
-/// [another name](Extent::path).
+/// is one row for each point and group, and the point's keys are columns. The file is either complete or not there; one
+/// of a part has [another name](Extent::path).
 ///
 /// # Errors
 ///

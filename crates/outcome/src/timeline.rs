@@ -52,12 +52,12 @@ pub struct GroupTimeline {
     pub name: String,
     /// Bit/s of data that the group's receivers had not had before, since the value before.
     pub goodput_bps: Vec<f64>,
-    /// The congestion window in packets, as the mean of the group's flows; NaN where none of them has one, and empty where none
-    /// ever has.
+    /// The congestion window in packets, as the mean of the group's flows; NaN where none of them has one, and empty
+    /// where none ever has.
     #[serde(deserialize_with = "with_gaps")]
     pub cwnd_packets: Vec<f64>,
-    /// The smoothed round trip time in seconds, as the mean of the group's flows that have measured one; NaN before that, and empty
-    /// where none ever has.
+    /// The smoothed round trip time in seconds, as the mean of the group's flows that have measured one; NaN before
+    /// that, and empty where none ever has.
     #[serde(deserialize_with = "with_gaps")]
     pub srtt_s: Vec<f64>,
 }

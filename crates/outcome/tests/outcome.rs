@@ -174,8 +174,8 @@ fn throughput_is_measured_at_the_exit() {
     assert_eq!(outcome.group("ftp").unwrap().queue_share.mean, 1.0);
 }
 
-/// Two groups that leave by different queues have 6 of 8 and 2 of 2 packets there. Would catch parts of different wholes, 75 and 100 %,
-/// in one column.
+/// Two groups that leave by different queues have 6 of 8 and 2 of 2 packets there. Would catch parts of different
+/// wholes, 75 and 100 %, in one column.
 #[test]
 fn parts_of_queues_add_up_to_one_at_most() {
     let mut run = run();
@@ -199,8 +199,9 @@ fn parts_of_queues_add_up_to_one_at_most() {
     }
 }
 
-/// Two packets of 30 ms and 2 ms of jitter, and six of 10 ms without: 15 ms and 0.5 ms for the group, weighted by packets; round trips of
-/// 3 acknowledgements in 120 ms. Would catch a mean of means, and a delay of 0 where none is known.
+/// Two packets of 30 ms and 2 ms of jitter, and six of 10 ms without: 15 ms and 0.5 ms for the group, weighted by
+/// packets; round trips of 3 acknowledgements in 120 ms. Would catch a mean of means, and a delay of 0 where none is
+/// known.
 #[test]
 fn delays_are_means_over_packets() {
     let mut run = run();
@@ -221,8 +222,9 @@ fn delays_are_means_over_packets() {
     assert_eq!(Outcome::from_json(&outcome.to_json()).unwrap().flows, outcome.flows);
 }
 
-/// 10, 12 and 14 less 1, 2 and 3 are 9, 10 and 11, whose standard deviation is 1: the half width is 4.302653 (t for 2 degrees of freedom) over √3.
-/// Without pairs it would be that of deviations 2 and 1. Would catch pairs of runs of different numbers.
+/// 10, 12 and 14 less 1, 2 and 3 are 9, 10 and 11, whose standard deviation is 1: the half width is 4.302653 (t for 2
+/// degrees of freedom) over √3. Without pairs it would be that of deviations 2 and 1. Would catch pairs of runs of
+/// different numbers.
 #[test]
 fn differences_are_taken_run_by_run() {
     let outcome = |delays: [f64; 3], order: [u32; 3]| {
@@ -288,8 +290,8 @@ fn without_histograms(outcome: &Outcome) -> Vec<fairlane_outcome::QueueOutcome> 
     outcome.queues.iter().map(without).collect()
 }
 
-/// 540 packets of 8000 bits in 10 s are 43.2 % of 1 Mbit/s; half a packet that began before and a quarter of one that ended after are
-/// 2000 bits more.
+/// 540 packets of 8000 bits in 10 s are 43.2 % of 1 Mbit/s; half a packet that began before and a quarter of one that
+/// ended after are 2000 bits more.
 #[test]
 fn packets_across_an_end_count_with_their_part() {
     let mut run = run();
@@ -359,8 +361,8 @@ fn nothing_measured_is_nothing_and_not_nan() {
     }
 }
 
-/// Nearest rank: of 1 to 40 ms, 20 ms is not exceeded by half, 38 ms by 95 % and 40 ms by 99 %; the mean is 20.5 ms. The
-/// group has those of both its flows; who makes no transfers has no key.
+/// Nearest rank: of 1 to 40 ms, 20 ms is not exceeded by half, 38 ms by 95 % and 40 ms by 99 %; the mean is 20.5 ms.
+/// The group has those of both its flows; who makes no transfers has no key.
 #[test]
 fn completed_transfers_are_summed_up() {
     let mut run = run();
@@ -395,8 +397,9 @@ fn completed_transfers_are_summed_up() {
     }
 }
 
-/// By hand: two viewers with 3 and 1 segments of 1 and 4 Mbit/s have a mean of (3 · 1 + 4)/4 = 1.75 Mbit/s, one start-up of 0.5 s and one that
-/// never came. Would catch a start-up that counts as 0 where none was, and stalls that are averaged.
+/// By hand: two viewers with 3 and 1 segments of 1 and 4 Mbit/s have a mean of (3 · 1 + 4)/4 = 1.75 Mbit/s, one
+/// start-up of 0.5 s and one that never came. Would catch a start-up that counts as 0 where none was, and stalls that
+/// are averaged.
 #[test]
 fn viewers_are_summed_up() {
     let mut run = run();
@@ -416,8 +419,9 @@ fn viewers_are_summed_up() {
     assert_eq!(Outcome::from_json(&outcome.to_json()).unwrap().to_json(), outcome.to_json());
 }
 
-/// By hand: of 100 packets 4 are missing in two runs of two, so the burst ratio is 2 · 0.96 = 1.92 and Ie,eff = 95 · 4/(4/1.92 + 25.1) = 13.98.
-/// With 150 ms, whose rating is 89.54, R is 75.56, and the MOS 1 + 2.6446 + 75.56 · 15.56 · 24.44 · 7·10⁻⁶ = 3.846.
+/// By hand: of 100 packets 4 are missing in two runs of two, so the burst ratio is 2 · 0.96 = 1.92 and Ie,eff = 95 ·
+/// 4/(4/1.92 + 25.1) = 13.98. With 150 ms, whose rating is 89.54, R is 75.56, and the MOS 1 + 2.6446 + 75.56 · 15.56 ·
+/// 24.44 · 7·10⁻⁶ = 3.846.
 #[test]
 fn calls_are_rated() {
     let mut run = run();
@@ -434,8 +438,9 @@ fn calls_are_rated() {
     assert_eq!(whole.flows, run.flows);
 }
 
-/// Of 160 packets of the group ftp 16 are dropped, 10 %: useless to all. Without drops, 19 round trips of 40 ms and one of 100 ms: the 95th percentile is
-/// 40 ms, which all bear. Would catch a percentile of each flow for that of the group: the second flow has only the long one.
+/// Of 160 packets of the group ftp 16 are dropped, 10 %: useless to all. Without drops, 19 round trips of 40 ms and one
+/// of 100 ms: the 95th percentile is 40 ms, which all bear. Would catch a percentile of each flow for that of the
+/// group: the second flow has only the long one.
 #[test]
 fn paths_are_scored_for_an_application() {
     let mut run = run();

@@ -174,7 +174,8 @@ pub struct CrossText {
     pub lines: String,
     /// The axis with a column for each of its values.
     pub columns: String,
-    /// A cell: jq over the list of the runs' rows there; a text, or a number, which is shown with two digits after the point.
+    /// A cell: jq over the list of the runs' rows there; a text, or a number, which is shown with two digits after the
+    /// point.
     pub cell: String,
 }
 

@@ -33,7 +33,8 @@ pub fn claim(book: &Book, claim: &Claim) -> Value {
     })
 }
 
-/// The verdicts as `fairlane paper run --json` prints them, with the tables of their experiments; `partial` if runs are missing.
+/// The verdicts as `fairlane paper run --json` prints them, with the tables of their experiments; `partial` if runs are
+/// missing.
 #[must_use]
 pub fn verdicts(verdicts: &[Verdict<'_>], tables: &[Cross], partial: bool) -> Value {
     let bound = |value: f64| value.is_finite().then_some(value);

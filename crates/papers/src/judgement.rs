@@ -30,10 +30,11 @@ pub(crate) enum Certainty {
 impl Judgement {
     /// Holds `ours` against the range from `demand.0` to `demand.1`, whose bounds belong to it.
     ///
-    /// A range with two bounds lets half of the interval be a quarter of its width. With one bound, the interval must not contain
-    /// that bound: its half must be at most the mean's distance from it. A mean whose whole interval lies outside is missed however wide the
-    /// interval is. A single run says nothing of its interval, so it is undecided. An exact number, and every number of which a
-    /// single value is demanded, is judged by itself: once a run deviates, no further runs bring the mean back.
+    /// A range with two bounds lets half of the interval be a quarter of its width. With one bound, the interval must
+    /// not contain that bound: its half must be at most the mean's distance from it. A mean whose whole interval lies
+    /// outside is missed however wide the interval is. A single run says nothing of its interval, so it is undecided.
+    /// An exact number, and every number of which a single value is demanded, is judged by itself: once a run deviates,
+    /// no further runs bring the mean back.
     pub(crate) fn of(ours: Estimate, demand: (f64, f64), certainty: Certainty) -> Self {
         let (mean, (least, most)) = (ours.mean, demand);
         let verdict = if least <= mean && mean <= most { Self::Met } else { Self::Missed };

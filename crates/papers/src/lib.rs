@@ -1,9 +1,9 @@
 //! The claims of papers as data, and the experiments that test them.
 //!
-//! Every figure, table and number of the five papers is a [`Claim`] in `claims/*.toml`: what the paper says, the experiment that
-//! shows it, and the demands on our numbers. [`Library`] holds them all; a [`Plan`] runs the experiments of some of
-//! them, on all cores, again from where it was interrupted; [`Verdict`]s say how each claim stands. `docs/claims.md`
-//! describes the format.
+//! Every figure, table and number of the five papers is a [`Claim`] in `claims/*.toml`: what the paper says, the
+//! experiment that shows it, and the demands on our numbers. [`Library`] holds them all; a [`Plan`] runs the
+//! experiments of some of them, on all cores, again from where it was interrupted; [`Verdict`]s say how each claim
+//! stands. `docs/claims.md` describes the format.
 #![forbid(unsafe_code)]
 
 mod basis;

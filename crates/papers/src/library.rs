@@ -57,7 +57,8 @@ impl Library {
         self.books.iter().flat_map(|book| &book.experiments).find(|experiment| experiment.id == id)
     }
 
-    /// The claims called `asked`: `all`, a paper's id for all of its claims, or claims' ids; each once, in the books' order.
+    /// The claims called `asked`: `all`, a paper's id for all of its claims, or claims' ids; each once, in the books'
+    /// order.
     ///
     /// # Errors
     /// There is no such claim; the error names the nearest.

@@ -19,7 +19,8 @@ pub struct Document {
     pub text: String,
 }
 
-/// Returns a page for each paper whose claims are all in `verdicts`, their figures, an overview, and a page for a reviewer.
+/// Returns a page for each paper whose claims are all in `verdicts`, their figures, an overview, and a page for a
+/// reviewer.
 ///
 /// # Errors
 /// A figure cannot be drawn.

@@ -1,5 +1,5 @@
-//! A station of queueing theory, as an experiment of a claim: a discipline, the rate of service, and the flows' rates. See
-//! [`fairlane_qdisc::testing::Station`].
+//! A station of queueing theory, as an experiment of a claim: a discipline, the rate of service, and the flows' rates.
+//! See [`fairlane_qdisc::testing::Station`].
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ pub(crate) struct Station {
 }
 
 impl Station {
-    /// Runs it once and returns `empty`, the part of the time without a packet; `mean_packets`; and for each flow `share`, its part of
-    /// the packets admitted, `goodput`, its part of all ends of service, and `loss`.
+    /// Runs it once and returns `empty`, the part of the time without a packet; `mean_packets`; and for each flow
+    /// `share`, its part of the packets admitted, `goodput`, its part of all ends of service, and `loss`.
     pub(crate) fn observe(&self, run: u32) -> Result<Value, String> {
         let seed = Seed::new(u64::from(run) + 1);
         let mut queue = self.queue(seed)?;

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::table::Row;
 
-/// The measured rows: a line of JSON each, in a file that is appended to. It is locked, since whoever is finished first removes it.
+/// The measured rows: a line of JSON each, in a file that is appended to. It is locked, since whoever is finished first
+/// removes it.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -20,7 +21,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the file at `path`, or creates it; returns `None` if another process has it open. An incomplete last line is ignored.
+    /// Opens the file at `path`, or creates it; returns `None` if another process has it open. An incomplete last line
+    /// is ignored.
     ///
     /// # Errors
     /// The file cannot be created or read.

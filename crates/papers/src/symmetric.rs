@@ -1,6 +1,6 @@
-//! The queues of the CHOKe paper's sections IV-A and IV-B whose server does not need to serve in order: an arrival is compared with the
-//! packet at one end of the queue or with a random one, and the server takes the packet at an end or a random one. There are no limit and
-//! no thresholds.
+//! The queues of the CHOKe paper's sections IV-A and IV-B whose server does not need to serve in order: an arrival is
+//! compared with the packet at one end of the queue or with a random one, and the server takes the packet at an end or
+//! a random one. There are no limit and no thresholds.
 
 use fairlane_qdisc::{Counters, DropSink, Qdisc, Reason, SimplePacket, Status, Stream, Time};
 use serde::Deserialize;
@@ -110,8 +110,9 @@ mod tests {
         seen
     }
 
-    /// One flow: every arrival that finds a packet takes it out, so the queue has one packet or none, and the birth rate lambda balances
-    /// the death rate lambda + mu: one packet for lambda / (mu + 2 lambda) of the time. Would catch a match that drops the arrival alone.
+    /// One flow: every arrival that finds a packet takes it out, so the queue has one packet or none, and the birth
+    /// rate lambda balances the death rate lambda + mu: one packet for lambda / (mu + 2 lambda) of the time. Would
+    /// catch a match that drops the arrival alone.
     #[test]
     fn a_flow_alone_has_one_packet_or_none() {
         for pick in [Pick::Head, Pick::Tail, Pick::Random] {
@@ -121,8 +122,8 @@ mod tests {
         }
     }
 
-    /// By hand: flows 1, 2 and 3 are queued; an arrival of flow 3 meets its kind at the tail alone, and an end of service takes the oldest or
-    /// the newest.
+    /// By hand: flows 1, 2 and 3 are queued; an arrival of flow 3 meets its kind at the tail alone, and an end of
+    /// service takes the oldest or the newest.
     #[test]
     fn head_and_tail_are_the_oldest_and_the_newest() {
         let after = |compare, serve| {
@@ -138,8 +139,9 @@ mod tests {
         assert_eq!(after(Pick::Head, Pick::Head), (4, Some(1)));
     }
 
-    /// Where the packet that is compared is not the one that is served the paper's formula fails: random candidates and service in order,
-    /// which is CHOKe, leave the faster flow less than 2 / 5 of the service, and the slower one more. Would catch a server that ignores `serve`.
+    /// Where the packet that is compared is not the one that is served the paper's formula fails: random candidates and
+    /// service in order, which is CHOKe, leave the faster flow less than 2 / 5 of the service, and the slower one more.
+    /// Would catch a server that ignores `serve`.
     #[test]
     fn without_symmetry_the_formula_fails() {
         let goodput = |serve| {

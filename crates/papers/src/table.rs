@@ -26,7 +26,8 @@ impl Table {
         self.rows.iter().filter_map(|row| row.get("run")?.as_u64()).max().map_or(0, |last| last + 1)
     }
 
-    /// The table as CSV: a line of names, then a line per row. Measures that are not a single number or text are left out.
+    /// The table as CSV: a line of names, then a line per row. Measures that are not a single number or text are left
+    /// out.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut names: Vec<&str> = Vec::new();

@@ -106,14 +106,16 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The rows of each run, of all experiments of the claim. An exact experiment has one run, which is combined with all others.
+    /// The rows of each run, of all experiments of the claim. An exact experiment has one run, which is combined with
+    /// all others.
     fn rows_by_run<'r>(&self, claim: &Claim, results: &'r Results) -> Vec<Vec<&'r Row>> {
         let is_exact = |id: &str| self.experiments().any(|experiment| experiment.id == id && experiment.is_exact());
         let tables = claim.experiments.iter().filter_map(|id| Some((results.tables.get(id)?, is_exact(id))));
         by_run(&tables.collect::<Vec<_>>())
     }
 
-    /// Returns whether the number of `check` is exact: by its own word, or since no experiment that it looks at has randomness.
+    /// Returns whether the number of `check` is exact: by its own word, or since no experiment that it looks at has
+    /// randomness.
     fn certainty(&self, claim: &Claim, check: &Check) -> Certainty {
         let named = check.at.as_ref().and_then(|at| at.get("experiment")).and_then(Value::as_str);
         let is_seen = |experiment: &&Experiment| {
@@ -175,8 +177,8 @@ struct Values {
     lacking: Option<String>,
 }
 
-/// Evaluates the program of `check` for each of `runs`. A run without the point that the check names is passed over, and one for which the
-/// program gives `null`: of two experiments one may have fewer runs.
+/// Evaluates the program of `check` for each of `runs`. A run without the point that the check names is passed over,
+/// and one for which the program gives `null`: of two experiments one may have fewer runs.
 fn values(check: &Check, runs: &[Vec<&Row>]) -> Result<Values, String> {
     let program = Expression::new(&check.value)?;
     let mut numbers = Moments::default();
@@ -277,8 +279,8 @@ mod tests {
             .into()
     }
 
-    /// The one run of an exact experiment is combined with each run of the random ones; that of a random experiment, of which
-    /// other runs are missing, is not.
+    /// The one run of an exact experiment is combined with each run of the random ones; that of a random experiment, of
+    /// which other runs are missing, is not.
     #[test]
     fn exact_rows_belong_to_all_runs() {
         let row = |run: u64| Row::from_iter([("run".to_owned(), Value::from(run))]);
@@ -312,7 +314,8 @@ mod tests {
         assert_eq!(short[0], (Some(Status::Short), vec![Some(Judgement::Missed), Some(Judgement::Met)]));
     }
 
-    /// A point that the short form leaves out is not judged there; in the full form a number that is not there is a miss.
+    /// A point that the short form leaves out is not judged there; in the full form a number that is not there is a
+    /// miss.
     #[test]
     fn what_is_not_there() {
         let lacking = verdicts(

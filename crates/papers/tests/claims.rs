@@ -10,8 +10,8 @@ fn library() -> Library {
     Library::open().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Claims that are met in full miss nothing in short, where wide intervals leave numbers undecided. Would catch a change of a
-/// discipline, the transports or the simulator that takes the results away from the papers'.
+/// Claims that are met in full miss nothing in short, where wide intervals leave numbers undecided. Would catch a
+/// change of a discipline, the transports or the simulator that takes the results away from the papers'.
 #[test]
 fn what_is_met_in_full_is_not_missed_in_short() {
     let library = library();

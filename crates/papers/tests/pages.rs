@@ -1,4 +1,5 @@
-//! Figures, the page and the documents, from a book whose numbers are known by arithmetic, and one that a single run leaves open.
+//! Figures, the page and the documents, from a book whose numbers are known by arithmetic, and one that a single run
+//! leaves open.
 
 use fairlane_papers::{Library, Options, Plan, Results, documents, page};
 use fairlane_report::html::Provenance;

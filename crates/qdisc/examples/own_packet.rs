@@ -21,8 +21,8 @@ impl Buffer {
     fn new(slot: usize, packet: &[u8]) -> Option<Self> {
         let header = usize::from(packet.first()? & 0xf) * 4;
         let (addresses, ports) = (packet.get(12..20)?, packet.get(header..header + 4)?);
-        // A router on a public network uses a hash with a random key, so that senders cannot choose flows that collide with
-        // others.
+        // A router on a public network uses a hash with a random key, so that senders cannot choose flows that collide
+        // with others.
         let mut hasher = DefaultHasher::new();
         (packet[9], addresses, ports).hash(&mut hasher);
         let (bytes, flow) = (packet.len() as u32, FlowKey::new(hasher.finish()));

@@ -1,5 +1,5 @@
-//! A shaper in user space: packets leave a discipline at a given rate. Time is simulated here; a real program would sleep until
-//! the time at which the next packet is due.
+//! A shaper in user space: packets leave a discipline at a given rate. Time is simulated here; a real program would
+//! sleep until the time at which the next packet is due.
 //!
 //! `cargo run -p fairlane-qdisc --example shaper`
 
@@ -48,8 +48,8 @@ fn main() -> Result<(), ParameterError> {
     let mut shaper = Shaper::new(choke, Rate::from_bits_per_second(8_000_000));
     let mut sent = [0_u32; 2];
     for step in 0..2000 {
-        // Each step is a millisecond, in which the link can send one packet. The flood sends two per step, the other flow
-        // one every second step.
+        // Each step is a millisecond, in which the link can send one packet. The flood sends two per step, the other
+        // flow one every second step.
         let now = Time::ZERO + Duration::from_millis(step);
         shaper.send(now, |_, packet| sent[packet.flow as usize] += 1);
         let arrivals = [0, 0, 1];

@@ -1,5 +1,5 @@
-//! The egress queue of a VPN: peers share the tunnel's uplink fairly, packets that have waited too long are dropped or marked,
-//! and the rate changes while packets are queued.
+//! The egress queue of a VPN: peers share the tunnel's uplink fairly, packets that have waited too long are dropped or
+//! marked, and the rate changes while packets are queued.
 //!
 //! `cargo run -p fairlane-qdisc --example vpn_egress`
 

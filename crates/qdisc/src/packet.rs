@@ -27,8 +27,8 @@ impl FlowKey {
 
 /// A packet, or a handle of one. Implement it for your own type.
 ///
-/// The first four methods are all that most disciplines ask. The others have a default and matter only to the disciplines that
-/// they name.
+/// The first four methods are all that most disciplines ask. The others have a default and matter only to the
+/// disciplines that they name.
 pub trait Packet {
     /// Returns the flow that the packet belongs to.
     fn flow(&self) -> FlowKey;
@@ -42,8 +42,8 @@ pub trait Packet {
     /// Marks the packet as Congestion Experienced (RFC 3168).
     fn mark_ce(&mut self);
 
-    /// Returns the number of the host that sent the packet. Only `cake` asks: it shares a link among hosts first and then among
-    /// each host's flows (tc-cake(8), `triple-isolate`).
+    /// Returns the number of the host that sent the packet. Only `cake` asks: it shares a link among hosts first and
+    /// then among each host's flows (tc-cake(8), `triple-isolate`).
     ///
     /// By default each flow has its own pair of hosts, so that sharing among hosts is sharing among flows.
     fn source_host(&self) -> u64 {
@@ -55,30 +55,31 @@ pub trait Packet {
         self.flow().get()
     }
 
-    /// Returns the TOS or traffic class byte without its two ECN bits: the DSCP times 4 (RFC 2474), so a multiple of 4. Disciplines
-    /// with classes or weights ask: `cake`, `cbq`, `chokew`, `choker`, and those with the parameter `weighted`.
+    /// Returns the TOS or traffic class byte without its two ECN bits: the DSCP times 4 (RFC 2474), so a multiple of 4.
+    /// Disciplines with classes or weights ask: `cake`, `cbq`, `chokew`, `choker`, and those with the parameter
+    /// `weighted`.
     ///
     /// By default 0, best effort.
     fn class(&self) -> u8 {
         0
     }
 
-    /// Clears the DSCP: [`class`](Self::class) is 0 from then on (RFC 2474). Only `cake` with `wash` calls it, for packets that
-    /// leave.
+    /// Clears the DSCP: [`class`](Self::class) is 0 from then on (RFC 2474). Only `cake` with `wash` calls it, for
+    /// packets that leave.
     ///
     /// By default the packet stays as it is.
     fn clear_class(&mut self) {}
 
-    /// Tells whether the packet belongs to the low-latency service: ECT(1) or CE (RFC 9331, section 5.1). Only `pi2` and
-    /// `dualpi2` ask.
+    /// Tells whether the packet belongs to the low-latency service: ECT(1) or CE (RFC 9331, section 5.1). Only `pi2`
+    /// and `dualpi2` ask.
     ///
     /// By default `false`, classic traffic.
     fn l4s(&self) -> bool {
         false
     }
 
-    /// Returns the label that an edge router wrote: the flow's rate in bit/s (Stoica, Shenker, Zhang, SIGCOMM 1998). Only `csfq`
-    /// asks.
+    /// Returns the label that an edge router wrote: the flow's rate in bit/s (Stoica, Shenker, Zhang, SIGCOMM 1998).
+    /// Only `csfq` asks.
     ///
     /// By default 0, no label.
     fn label(&self) -> u64 {
@@ -88,8 +89,8 @@ pub trait Packet {
     /// Writes the label. By default it is not kept. Only `csfq` calls it.
     fn set_label(&mut self, _bits_per_second: u64) {}
 
-    /// Tells whether the transport slows down after a loss, as TCP does. Only `sac` asks: it compares only the others (Jiang,
-    /// Hamdi, Liu, ISCC 2003).
+    /// Tells whether the transport slows down after a loss, as TCP does. Only `sac` asks: it compares only the others
+    /// (Jiang, Hamdi, Liu, ISCC 2003).
     ///
     /// By default `true`.
     fn responsive(&self) -> bool {
@@ -99,8 +100,8 @@ pub trait Packet {
     /// Returns the packet's TCP header for a filter of acknowledgements. Only `cake` with `ack_filter` asks, of each
     /// packet of a queue to which a TCP packet comes.
     ///
-    /// By default `None`: the packet is not TCP, or does not tell, and is neither dropped as an acknowledgement nor the reason for
-    /// another to be.
+    /// By default `None`: the packet is not TCP, or does not tell, and is neither dropped as an acknowledgement nor the
+    /// reason for another to be.
     fn tcp(&self) -> Option<TcpHeader> {
         None
     }
@@ -148,8 +149,8 @@ pub struct SimplePacket {
 }
 
 impl SimplePacket {
-    /// Creates a packet of `flow` of `bytes` bytes, with id 0: best effort, not ECN-capable, of a responsive transport, from and
-    /// to hosts of its flow's own.
+    /// Creates a packet of `flow` of `bytes` bytes, with id 0: best effort, not ECN-capable, of a responsive transport,
+    /// from and to hosts of its flow's own.
     #[must_use]
     pub const fn new(flow: u64, bytes: u32) -> Self {
         Self {

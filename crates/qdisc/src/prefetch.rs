@@ -50,8 +50,9 @@ fn ask(address: *const i8) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse", not(miri)))]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the function requires the feature `sse`, which the target has. It dereferences nothing: PREFETCHT0 is a hint that reads and
-        // writes no value and raises no exception at any address (Intel SDM, volume 2, PREFETCHh; AMD64 APM, volume 3, PREFETCHlevel).
+        // SAFETY: the function requires the feature `sse`, which the target has. It dereferences nothing: PREFETCHT0 is
+        // a hint that reads and writes no value and raises no exception at any address (Intel SDM, volume 2, PREFETCHh;
+        // AMD64 APM, volume 3, PREFETCHlevel).
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address) }
     }
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse", not(miri))))]

@@ -33,8 +33,8 @@ pub trait Qdisc<P: Packet> {
 
     /// Tells the discipline the rate of its link, at the start and whenever it changes.
     ///
-    /// A discipline whose parameters depend on the rate recalculates them and keeps its packets and its state. A rate that
-    /// its configuration gives takes precedence. By default the rate is ignored.
+    /// A discipline whose parameters depend on the rate recalculates them and keeps its packets and its state. A rate
+    /// that its configuration gives takes precedence. By default the rate is ignored.
     fn link_rate(&mut self, _rate: Rate) {}
 
     /// Calls `each` with every queued packet that the last arrival was compared with and did not match, for displays of
@@ -95,7 +95,8 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
         (**self).candidates(each);
     }
 
-    // These are forwarded too, so that a discipline behind a pointer calculates no more of its status than is asked for.
+    // These are forwarded too, so that a discipline behind a pointer calculates no more of its status than is asked
+    // for.
 
     fn packets(&self) -> usize {
         (**self).packets()
@@ -126,17 +127,17 @@ pub struct Status {
     pub packets: usize,
     /// Bytes in the queue.
     pub bytes: u64,
-    /// The average queue that the discipline compares with its thresholds, in their unit (packets or bytes); `None` where it
-    /// keeps none.
+    /// The average queue that the discipline compares with its thresholds, in their unit (packets or bytes); `None`
+    /// where it keeps none.
     pub average: Option<f64>,
-    /// The probability, 0 to 1, with which the discipline signals now, by marking or dropping; `None` where no single number
-    /// holds for all packets.
+    /// The probability, 0 to 1, with which the discipline signals now, by marking or dropping; `None` where no single
+    /// number holds for all packets.
     ///
-    /// This is the controlled probability, before signals are spaced and before packet size or a burst allowance changes
-    /// it: p_b of RED, p_m of BLUE, p of PIE.
+    /// This is the controlled probability, before signals are spaced and before packet size or a burst allowance
+    /// changes it: p_b of RED, p_m of BLUE, p of PIE.
     pub probability: Option<f64>,
-    /// The earliest time at which [`Qdisc::dequeue`] may return a packet after it returned `None` although packets wait.
-    /// `None` where nothing is held back: only shapers and rate limiters hold packets back.
+    /// The earliest time at which [`Qdisc::dequeue`] may return a packet after it returned `None` although packets
+    /// wait. `None` where nothing is held back: only shapers and rate limiters hold packets back.
     ///
     /// The time is valid until the next call that changes the queue; a host asks again after each arrival.
     pub ready_at: Option<Time>,

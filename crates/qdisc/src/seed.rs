@@ -85,14 +85,16 @@ impl Stream {
     /// Returns the throw for `bound` that comes [`AHEAD`] throws from now: 1 is the next.
     #[inline(always)]
     pub(crate) fn throw_ahead(&self, bound: u32) -> Throw {
-        // That many steps are one product. PCG's output function, XSL RR, makes a number of the state (O'Neill, "PCG: A Family of Simple Fast
-        // Space-Efficient Statistically Good Algorithms for Random Number Generation", 2014, section 6.3).
+        // That many steps are one product. PCG's output function, XSL RR, makes a number of the state (O'Neill, "PCG: A
+        // Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random Number Generation", 2014,
+        // section 6.3).
         let state = self.0.state().wrapping_mul(STEPS_AHEAD);
         let bits = ((state >> 64) as u64 ^ state as u64).rotate_right((state >> 122) as u32);
         Throw((bits >> 32) * u64::from(bound))
     }
 
-    /// Does the second half: returns the number that `throw` gives for `bound`, or that of another one if it does not count.
+    /// Does the second half: returns the number that `throw` gives for `bound`, or that of another one if it does not
+    /// count.
     #[inline(always)]
     pub(crate) fn number_of(&mut self, throw: Throw, bound: u32) -> u32 {
         let Throw(product) = throw;
@@ -104,8 +106,9 @@ impl Stream {
         throw.number()
     }
 
-    /// Returns the number that `product` gives for `bound`, or draws anew as long as the product is one of those by which some
-    /// numbers would be more frequent; and the stream behind it. Taken by value it does not keep the caller's in memory.
+    /// Returns the number that `product` gives for `bound`, or draws anew as long as the product is one of those by
+    /// which some numbers would be more frequent; and the stream behind it. Taken by value it does not keep the
+    /// caller's in memory.
     #[cold]
     fn below_without_bias(mut self, mut product: u64, bound: u32) -> (Self, u32) {
         let threshold = bound.wrapping_neg() % bound;

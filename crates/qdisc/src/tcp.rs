@@ -4,14 +4,15 @@
 /// [`Packet::tcp`](crate::Packet::tcp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpHeader {
-    /// Identifies the connection and the direction: the same for packets with the same addresses and ports, and for no others.
+    /// Identifies the connection and the direction: the same for packets with the same addresses and ports, and for no
+    /// others.
     pub connection: u64,
     /// The packet has the flag ACK and not the flag SYN, so that `number` tells the received data.
     pub acknowledges: bool,
     /// The acknowledgement number.
     pub number: u32,
-    /// The packet does nothing but acknowledge, and may be dropped if a later one says the same: it has no data, no flags but ACK,
-    /// ECE and CWR, and no options but timestamps, SACK and MD5 signatures.
+    /// The packet does nothing but acknowledge, and may be dropped if a later one says the same: it has no data, no
+    /// flags but ACK, ECE and CWR, and no options but timestamps, SACK and MD5 signatures.
     pub pure: bool,
     /// The flag ECE (RFC 3168).
     pub ece: bool,
@@ -62,8 +63,8 @@ impl SackBlocks {
     /// The most blocks that fit into a TCP header.
     pub const MOST: usize = 4;
 
-    /// Creates an option of `blocks`, each with its first sequence number and the one behind its last. Blocks beyond the fourth are
-    /// left out.
+    /// Creates an option of `blocks`, each with its first sequence number and the one behind its last. Blocks beyond
+    /// the fourth are left out.
     #[must_use]
     pub fn new(blocks: &[(u32, u32)]) -> Self {
         let count = blocks.len().min(Self::MOST);

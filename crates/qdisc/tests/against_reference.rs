@@ -144,7 +144,8 @@ fn factor(algorithm: Algorithm, in_bytes: bool) -> (Algorithm, Vec<(&'static str
     (Algorithm::Chokew { threshold: scale * threshold, increment, decrement, band, most }, given)
 }
 
-/// The intermediate thresholds, which were drawn without knowing `min` and `max`, between the two; and the algorithm with them.
+/// The intermediate thresholds, which were drawn without knowing `min` and `max`, between the two; and the algorithm
+/// with them.
 fn intermediate(
     algorithm: Algorithm,
     min: u32,

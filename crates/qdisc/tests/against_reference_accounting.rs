@@ -294,8 +294,9 @@ proptest! {
         agree(Kind::Afd, &given, number, |seed| Box::new(afd::Afd::new(s, seed)), script)?;
     }
 
-    /// Would catch any decision that differs from the law: the sample, its thinning and its copies, the signal and what is
-    /// marked, the measured rate, the times and the steps of the controller, the packets that go ahead and their order.
+    /// Would catch any decision that differs from the law: the sample, its thinning and its copies, the signal and what
+    /// is marked, the measured rate, the times and the steps of the controller, the packets that go ahead and their
+    /// order.
     #[test]
     fn echo_decides_as_the_reference(s in echo(), script in script(), number in any::<u64>()) {
         let mut given = vec![text("limit", s.limit), text("target", s.target), text("ecn", s.ecn), text("lane", s.lane)];
@@ -413,8 +414,9 @@ fn fred_and_the_reference_round_alike() {
     assert!(agreed.is_ok(), "{agreed:?}");
 }
 
-/// Eight flows send 4, 1.25, 1.4 and 4 times the link's rate for 12 seconds each: floods that last, of which random scripts have none.
-/// Would catch another measure of how long a flood keeps the queue above its target, and of how much the controller hurries.
+/// Eight flows send 4, 1.25, 1.4 and 4 times the link's rate for 12 seconds each: floods that last, of which random
+/// scripts have none. Would catch another measure of how long a flood keeps the queue above its target, and of how much
+/// the controller hurries.
 #[test]
 fn echo_decides_as_the_reference_in_a_lasting_flood() -> Result<(), TestCaseError> {
     let arrive = |flow| Step::Arrive { flow, bytes: 1000, ecn: false, packets: 1, gap: 0, label: 0 };

@@ -30,8 +30,8 @@ enum Step {
     UntilReady,
 }
 
-/// Arrivals of a heavy flow and others, departures, and waiting times from nothing to days. Whole milliseconds make virtual
-/// times equal, so that ties are tried too.
+/// Arrivals of a heavy flow and others, departures, and waiting times from nothing to days. Whole milliseconds make
+/// virtual times equal, so that ties are tried too.
 fn step() -> impl Strategy<Value = Step> {
     let flow = prop_oneof![3 => Just(0_u64), 4 => 1_u64..9, 1 => Just(u64::MAX)];
     let bytes = prop::sample::select(vec![40_u32, 250, 500, 1000, 1000, 1500, 9000]);
@@ -157,8 +157,8 @@ fn compare(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Would catch a turn that is lost or taken twice, a deficit counter kept by an empty queue, a drop of the wrong packet,
-    /// and skipped rounds that differ from rounds taken one by one.
+    /// Would catch a turn that is lost or taken twice, a deficit counter kept by an empty queue, a drop of the wrong
+    /// packet, and skipped rounds that differ from rounds taken one by one.
     #[test]
     fn drr_decides_as_the_reference(
         (limit, number, limit_in_bytes) in limit(),
@@ -174,8 +174,8 @@ proptest! {
         compare(parameters(Kind::Drr, &given), drr::Reference::new(settings, SEED), script)?;
     }
 
-    /// Would catch a tag that differs by one unit where it decides, virtual time that misses the end of a flow, a tie that
-    /// goes to another flow, and state that is kept over an idle time.
+    /// Would catch a tag that differs by one unit where it decides, virtual time that misses the end of a flow, a tie
+    /// that goes to another flow, and state that is kept over an idle time.
     #[test]
     fn fair_queueing_decides_as_the_reference(
         (kind, clock) in prop::sample::select(vec![
@@ -190,8 +190,8 @@ proptest! {
         compare(parameters(kind, &given), fair::Reference::new(settings, SEED), script)?;
     }
 
-    /// Would catch an average that differs, a class that borrows although it is bounded or although another is below its
-    /// share, a priority or a turn that is passed over, and a class that is ready too early or too late.
+    /// Would catch an average that differs, a class that borrows although it is bounded or although another is below
+    /// its share, a priority or a turn that is passed over, and a class that is ready too early or too late.
     #[test]
     fn cbq_decides_as_the_reference(
         (limit, number, limit_in_bytes) in limit(),

@@ -12,8 +12,9 @@ fn drops(trace: &Recorder, reason: Reason) -> usize {
     trace.events.iter().filter(|event| matches!(event, Event::Dropped(_, why) if *why == reason)).count()
 }
 
-/// INFOCOM 2000, end of section II-A, by hand: a marked packet keeps its room, is drawn again and is dropped at the head without being sent.
-/// Would catch a marked packet that is sent, whose room is free at once, that is dropped twice, or that is not reported.
+/// INFOCOM 2000, end of section II-A, by hand: a marked packet keeps its room, is drawn again and is dropped at the
+/// head without being sent. Would catch a marked packet that is sent, whose room is free at once, that is dropped
+/// twice, or that is not reported.
 #[test]
 fn the_drop_bit_keeps_a_packets_room_until_it_is_the_head() -> Result<(), ParameterError> {
     // The average is the queue's length: arrivals are compared from the third queued packet on.
@@ -57,8 +58,8 @@ fn the_drop_bit_keeps_a_packets_room_until_it_is_the_head() -> Result<(), Parame
     Ok(())
 }
 
-/// INFOCOM 2000, section II-A, paragraph 4: below int_th an arrival is compared with one packet, from int_th on with two. Would catch a
-/// threshold that is read as a width, or that belongs to the region below.
+/// INFOCOM 2000, section II-A, paragraph 4: below int_th an arrival is compared with one packet, from int_th on with
+/// two. Would catch a threshold that is read as a width, or that belongs to the region below.
 #[test]
 fn int_th_separates_one_candidate_from_two() -> Result<(), ParameterError> {
     let given = [

@@ -1,5 +1,5 @@
-//! The vectors in `conformance/vectors`, for implementations in other languages: the library agrees with each of them, they
-//! agree with the slow references, and they are up to date.
+//! The vectors in `conformance/vectors`, for implementations in other languages: the library agrees with each of them,
+//! they agree with the slow references, and they are up to date.
 //!
 //! `UPDATE_VECTORS=1 cargo test -p fairlane-qdisc --test conformance` writes them again.
 
@@ -63,8 +63,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors")
 }
 
-/// Would catch a library that differs from the reference for these operations, a file that was not updated when a discipline,
-/// its parameters or the operations changed, and an incomplete file.
+/// Would catch a library that differs from the reference for these operations, a file that was not updated when a
+/// discipline, its parameters or the operations changed, and an incomplete file.
 #[test]
 fn the_vectors_are_what_the_references_say_and_the_library_does() -> Outcome {
     compare_with_the_references()?;
@@ -134,8 +134,8 @@ fn words(seed: u64, name: &str, count: usize) -> Vec<u64> {
     (0..count).map(|_| word()).collect()
 }
 
-/// Implementations that replay a randomised discipline need the same random numbers. Would catch a generator that differs from
-/// the one that `conformance/README.md` describes.
+/// Implementations that replay a randomised discipline need the same random numbers. Would catch a generator that
+/// differs from the one that `conformance/README.md` describes.
 #[test]
 fn the_streams_are_as_described() -> Outcome {
     let mut text = String::new();

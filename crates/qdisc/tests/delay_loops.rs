@@ -289,9 +289,9 @@ fn pie_holds_its_target_for_5_to_50_tcps() -> Outcome {
 
 /// The delay comes to the target even if 50 UDP flows send ten times the link's rate, as in Linux.
 ///
-/// Four fifths of five times the rate have to go. Up to a probability of 0.85 RFC 8033's spacing of signals (section 5.4)
-/// passes every second packet, so the delay would swing if the controller were bounded by 1 as there. With the departure
-/// rate as the measure it still swings above three times the rate.
+/// Four fifths of five times the rate have to go. Up to a probability of 0.85 RFC 8033's spacing of signals (section
+/// 5.4) passes every second packet, so the delay would swing if the controller were bounded by 1 as there. With the
+/// departure rate as the measure it still swings above three times the rate.
 #[test]
 fn pie_bounds_the_delay_under_overload() -> Outcome {
     for (estimator, overloads) in [("false", &[1.2, 2.0, 3.0, 5.0, 10.0][..]), ("true", &[1.2, 2.0, 3.0])] {

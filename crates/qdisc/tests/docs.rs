@@ -34,8 +34,8 @@ fn each_page_has_its_headings_and_its_parameters() {
     }
 }
 
-/// Would catch a discipline that the list of all lacks, describes as another than it is, or does not mark as experimental although only
-/// its abstract was at hand.
+/// Would catch a discipline that the list of all lacks, describes as another than it is, or does not mark as
+/// experimental although only its abstract was at hand.
 #[test]
 fn the_list_has_every_kind() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/qdiscs");

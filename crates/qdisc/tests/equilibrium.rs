@@ -1,5 +1,5 @@
-//! CHOKe with one or several candidates and gCHOKe, with unresponsive flows among many others, compared with the models of
-//! `fairlane-theory`.
+//! CHOKe with one or several candidates and gCHOKe, with unresponsive flows among many others, compared with the models
+//! of `fairlane-theory`.
 //!
 //! The other flows are TCP as the models idealise it: each packet belongs to a separate flow, and they fill every free
 //! place.
@@ -12,8 +12,8 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 /// The constant number of packets in the queue.
 const LENGTH: usize = 500;
 
-/// Builds the discipline so that RED never signals: with a weight of 1 the average is the queue length, and the thresholds
-/// are 0 and out of reach.
+/// Builds the discipline so that RED never signals: with a weight of 1 the average is the queue length, and the
+/// thresholds are 0 and out of reach.
 fn build(kind: Kind, more: &[(&str, &str)]) -> Result<BoxQdisc<SimplePacket>, ParameterError> {
     let alone = [
         ("limit", "1000000p"),
@@ -56,7 +56,8 @@ fn share(queue: &mut BoxQdisc<SimplePacket>, flows: u64, load: f64) -> f64 {
     theirs / counted
 }
 
-/// Would catch a draw that is not uniform, a matching packet that stays in the queue, and a matching arrival that is admitted.
+/// Would catch a draw that is not uniform, a matching packet that stays in the queue, and a matching arrival that is
+/// admitted.
 #[test]
 fn choke_and_its_family_are_as_in_theory() -> Outcome {
     for (candidates, flows, load) in [(1, 1, 0.5), (1, 1, 2.0), (2, 1, 1.0), (2, 5, 0.4), (4, 5, 1.0)] {

@@ -1,4 +1,5 @@
-//! Properties of the disciplines as a family: equalities between them, published formulas, and behaviour in extreme cases.
+//! Properties of the disciplines as a family: equalities between them, published formulas, and behaviour in extreme
+//! cases.
 
 use fairlane_qdisc::{
     BoxQdisc, DropSink, Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Reason, Seed, SimplePacket,
@@ -38,7 +39,8 @@ fn build(kind: Kind, given: &[(&str, &str)]) -> Result<BoxQdisc<SimplePacket>, P
     config(kind, given)?.build(&Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(11) })
 }
 
-/// Runs 20,000 arrivals, on average `load` per departure, with the flows that `flow` returns, and then empties the queue.
+/// Runs 20,000 arrivals, on average `load` per departure, with the flows that `flow` returns, and then empties the
+/// queue.
 fn run(queue: &mut BoxQdisc<SimplePacket>, load: u32, mut flow: impl FnMut(u64, &mut Stream) -> u64) -> Trace {
     let mut chance = Seed::new(21).stream("arrivals");
     let mut trace = Trace::default();
@@ -123,8 +125,8 @@ fn a_flow_alone_is_not_admitted_above_min() -> Outcome {
         queue.enqueue(Time::ZERO, SimplePacket::new(5, 1000), &mut trace);
     }
     assert_eq!((queue.packets(), trace.dropped.len()), (11, 0));
-    // Eleven packets are queued: an arrival is dropped together with one of them. Ten are not above `min`, so the next one
-    // is admitted, and so on.
+    // Eleven packets are queued: an arrival is dropped together with one of them. Ten are not above `min`, so the next
+    // one is admitted, and so on.
     for admitted in [10, 11, 10, 11, 10] {
         queue.enqueue(Time::ZERO, SimplePacket::new(5, 1000), &mut trace);
         assert_eq!(queue.packets(), admitted);
@@ -132,8 +134,8 @@ fn a_flow_alone_is_not_admitted_above_min() -> Outcome {
     Ok(())
 }
 
-/// Pan, Prabhakar, Psounis, section IV: in a burst of one flow, back CHOKe drops every second arrival; front CHOKe drops the
-/// flow's packets at the head.
+/// Pan, Prabhakar, Psounis, section IV: in a burst of one flow, back CHOKe drops every second arrival; front CHOKe
+/// drops the flow's packets at the head.
 #[test]
 fn front_and_back_compare_with_the_ends() -> Outcome {
     let given = [("limit", "300p"), ("min", "5p"), ("max", "200p"), ("weight", "1"), ("probability", "0.000001")];
@@ -167,7 +169,8 @@ fn mloc_remembers_the_last_flows() -> Outcome {
     let given = [("limit", "40p")];
     let forgetful = run(&mut build(Kind::MlocChoke, &[("limit", "40p"), ("memory", "0")])?, 2, mixed);
     assert_eq!(forgetful, run(&mut build(Kind::DropTail, &given)?, 2, mixed));
-    // Memory for all but one of five flows gives a strict round robin; with memory for all five nothing is admitted any more.
+    // Memory for all but one of five flows gives a strict round robin; with memory for all five nothing is admitted any
+    // more.
     let five = |_: u64, chance: &mut Stream| u64::from(chance.below(5));
     let robin = run(&mut build(Kind::MlocChoke, &[("limit", "40000p"), ("memory", "4")])?, 1, five);
     assert!(robin.departed.len() > 1000);
@@ -178,8 +181,8 @@ fn mloc_remembers_the_last_flows() -> Outcome {
     Ok(())
 }
 
-/// The Markov chain of back CHOKe (INFOCOM 2000, section IV-B): with memory of one flow the share of flow i is proportional
-/// to l_i (L - l_i).
+/// The Markov chain of back CHOKe (INFOCOM 2000, section IV-B): with memory of one flow the share of flow i is
+/// proportional to l_i (L - l_i).
 #[test]
 fn mloc_shares_follow_the_chain() -> Outcome {
     let rates = [1_u32, 1, 1, 7];
@@ -242,8 +245,8 @@ fn gchoke_loses_as_expected() -> Outcome {
 }
 
 /// Tang, Wang, Low, "Understanding CHOKe", IEEE/ACM ToN 12(4), 2004, for one flow of any load among flows of one packet
-/// each: if h is its share of the buffer, its share of the link is zL/(1+zL), and its load is this share divided by 1-2h,
-/// where z = (1-2h)/(1-h) and L = -ln z.
+/// each: if h is its share of the buffer, its share of the link is zL/(1+zL), and its load is this share divided by
+/// 1-2h, where z = (1-2h)/(1-h) and L = -ln z.
 #[test]
 fn choke_shares_follow_the_leaky_buffer() -> Outcome {
     for heavy in [20, 50, 80] {
@@ -306,7 +309,8 @@ fn a_match_and_the_limit_never_mark() -> Outcome {
     Ok(())
 }
 
-/// Every kind keeps the order of a flow's packets, makes the same decisions with the same seed, and accounts for every packet.
+/// Every kind keeps the order of a flow's packets, makes the same decisions with the same seed, and accounts for every
+/// packet.
 #[test]
 fn order_books_and_repetition() -> Outcome {
     for kind in Kind::ALL {
@@ -346,8 +350,8 @@ fn the_smallest_limits_hold() -> Outcome {
 }
 
 /// A flow at 10, 40 and 100 times the link's rate with others that together just fill the link. Tang, Wang and Low's
-/// model gives the flow 2.87 % of the link at 10 times, and less above. With Linux's ring, whose holes use up its room, it
-/// would get the whole link.
+/// model gives the flow 2.87 % of the link at 10 times, and less above. With Linux's ring, whose holes use up its room,
+/// it would get the whole link.
 #[test]
 fn no_overload_takes_the_link() -> Outcome {
     for overload in [10, 40, 100] {
@@ -421,8 +425,8 @@ fn droptail_loses_as_m_m_1_k() -> Outcome {
     Ok(())
 }
 
-/// The default of `age` is the time of 1250 packets of 1000 bytes, 10 s at 1 Mbit/s. A table that is never aged would in
-/// the end contain every flow.
+/// The default of `age` is the time of 1250 packets of 1000 bytes, 10 s at 1 Mbit/s. A table that is never aged would
+/// in the end contain every flow.
 #[test]
 fn xchoke_forgets_by_default() -> Outcome {
     for (given, rate, expected) in [
@@ -442,8 +446,8 @@ fn xchoke_forgets_by_default() -> Outcome {
     Ok(())
 }
 
-/// xCHOKe: arrivals of a flow that matched n times are dropped with probability p_b 2^n, before any other test; hits are
-/// halved with time.
+/// xCHOKe: arrivals of a flow that matched n times are dropped with probability p_b 2^n, before any other test; hits
+/// are halved with time.
 #[test]
 fn xchoke_punishes_by_hits_and_forgets() -> Outcome {
     let given =

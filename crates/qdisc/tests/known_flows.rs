@@ -4,8 +4,8 @@ use fairlane_qdisc::{Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, S
 
 const RATE: Rate = Rate::from_bits_per_second(1_000_000);
 
-/// Sends 5000 packets of 1000 bytes, one each 4 ms and so twice as fast as the link, in turn from `flows`; returns the number
-/// of flows that `kind` knows then.
+/// Sends 5000 packets of 1000 bytes, one each 4 ms and so twice as fast as the link, in turn from `flows`; returns the
+/// number of flows that `kind` knows then.
 fn known(kind: Kind, given: &[(&str, &str)], flows: &[u64]) -> Result<Option<usize>, ParameterError> {
     let mut config = QdiscParameters::new(kind);
     for &(key, text) in given {

@@ -16,8 +16,8 @@ fn offer(queue: &mut BoxQdisc<SimplePacket>, at: Duration, packets: usize) {
     }
 }
 
-/// RED's line from 0 at `min` to `max_p` at `max`: with a weight of 1 the 16th arrival finds an average of 15. Would catch a
-/// probability of another moment, or one that is spaced.
+/// RED's line from 0 at `min` to `max_p` at `max`: with a weight of 1 the 16th arrival finds an average of 15. Would
+/// catch a probability of another moment, or one that is spaced.
 #[test]
 fn red_tells_its_base_probability() {
     for kind in [Kind::Red, Kind::Ared] {
@@ -41,7 +41,8 @@ fn red_tells_its_base_probability() {
     }
 }
 
-/// CHOKe and its relatives leave to RED what they do not drop, so RED's line is theirs: packets of sixteen flows match none.
+/// CHOKe and its relatives leave to RED what they do not drop, so RED's line is theirs: packets of sixteen flows match
+/// none.
 #[test]
 fn choke_tells_reds() {
     let over_red = [

@@ -1,5 +1,5 @@
-//! The disciplines under Poisson arrivals and exponential service, compared with closed forms and the tables of the CHOKe
-//! paper.
+//! The disciplines under Poisson arrivals and exponential service, compared with closed forms and the tables of the
+//! CHOKe paper.
 
 use fairlane_qdisc::testing::{FlowObservation, Station};
 use fairlane_qdisc::{BoxQdisc, Host, Kind, ParameterError, QdiscParameters, Rate, Seed, SimplePacket};
@@ -58,7 +58,8 @@ fn front_choke_gives_table_2() -> Outcome {
         (&[0.5, 1.0, 1.5], &[0.042, 0.250, 0.333, 0.375], 0.006),
     ];
     for (lambda, theory, tolerance) in rows {
-        // With a weight of 1 the average is the queue length, and with thresholds of 0 and out of reach RED never signals.
+        // With a weight of 1 the average is the queue length, and with thresholds of 0 and out of reach RED never
+        // signals.
         let alone = [
             ("limit", "1000000p"),
             ("min", "0p"),

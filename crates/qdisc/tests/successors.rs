@@ -1,5 +1,5 @@
-//! Properties of CHOKe's successors and BARE: equality with the disciplines that they extend, actions that they never take, and
-//! the effect of weights.
+//! Properties of CHOKe's successors and BARE: equality with the disciplines that they extend, actions that they never
+//! take, and the effect of weights.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -101,7 +101,8 @@ fn sac_compares_only_unresponsive_packets() -> Outcome {
     Ok(())
 }
 
-/// Govindaswamy, Zaruba, Balasekaran 2007: RECHOKe drops no packet that is queued, and punishes the flow that is in both histories.
+/// Govindaswamy, Zaruba, Balasekaran 2007: RECHOKe drops no packet that is queued, and punishes the flow that is in
+/// both histories.
 #[test]
 fn rechoke_drops_no_queued_packet() -> Outcome {
     let trace = run(&mut build(Kind::Rechoke, &PAPER)?, mixed);
@@ -116,8 +117,8 @@ fn rechoke_drops_no_queued_packet() -> Outcome {
     Ok(())
 }
 
-/// Wen, Fang, Sun 2005: below its threshold CHOKeW compares nothing. If no two packets belong to the same flow, it equals
-/// DropTail.
+/// Wen, Fang, Sun 2005: below its threshold CHOKeW compares nothing. If no two packets belong to the same flow, it
+/// equals DropTail.
 #[test]
 fn chokew_is_droptail_until_flows_meet() -> Outcome {
     let limit = [("limit", "60p")];
@@ -133,8 +134,8 @@ fn chokew_is_droptail_until_flows_meet() -> Outcome {
     Ok(())
 }
 
-/// Wen, Fang, Sun 2005: throughput grows with the weight, and the queue settles between `min` and `max`. Eight flows of each
-/// weight send at equal rates, together at twice the link's rate.
+/// Wen, Fang, Sun 2005: throughput grows with the weight, and the queue settles between `min` and `max`. Eight flows of
+/// each weight send at equal rates, together at twice the link's rate.
 #[test]
 fn chokew_favours_weights_and_settles() -> Outcome {
     for kind in [Kind::Chokew, Kind::Choker] {
@@ -200,7 +201,8 @@ impl DropSink<SimplePacket> for Losses<'_> {
     fn marked(&mut self, _now: Time, _packet: &SimplePacket, _reason: Reason) {}
 }
 
-/// Returns the number of packets delivered from each of `classes` senders in 60 s over 20 Mbit/s, without the first 10 s.
+/// Returns the number of packets delivered from each of `classes` senders in 60 s over 20 Mbit/s, without the first 10
+/// s.
 fn closed_loop(mut queue: BoxQdisc<SimplePacket>, classes: &[u8]) -> Vec<u64> {
     let sender = |&class: &u8| Sender { window: 2.0, flying: 0, recover: 0, sent: 0, class, delivered: 0 };
     let mut senders: Vec<Sender> = classes.iter().map(sender).collect();
@@ -249,8 +251,9 @@ fn closed_loop(mut queue: BoxQdisc<SimplePacket>, classes: &[u8]) -> Vec<u64> {
     senders.iter().map(|sender| sender.delivered).collect()
 }
 
-/// Figure 12 of BARE's paper (Cho and Cho, Computer Networks 39, 2002): eight flows that halve their windows after losses,
-/// two of each weight. Their shares are in proportion to their weights, within 30 %; without weights they are equal.
+/// Figure 12 of BARE's paper (Cho and Cho, Computer Networks 39, 2002): eight flows that halve their windows after
+/// losses, two of each weight. Their shares are in proportion to their weights, within 30 %; without weights they are
+/// equal.
 #[test]
 fn weighted_bare_shares_by_weight() -> Outcome {
     let classes = [0x00, 0x00, 0x40, 0x40, 0x80, 0x80, 0xc0, 0xc0];

@@ -30,7 +30,8 @@ impl Row {
 /// A row for each number of the groups and of the bottleneck: `measured`, and each of the `others` with the difference
 /// to it, each with its interval if there are several runs.
 ///
-/// The interval of a difference is the root of the sum of both squares; if one side has a single run, it is that of the other side.
+/// The interval of a difference is the root of the sum of both squares; if one side has a single run, it is that of the
+/// other side.
 #[must_use]
 pub fn against_table(measured: &Outcome, others: &[&Outcome], terminal: &Terminal) -> String {
     let all: Vec<&Outcome> = [measured].iter().chain(others).copied().collect();

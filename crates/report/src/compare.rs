@@ -14,8 +14,9 @@ use crate::summary::{
 };
 use crate::table::{Look, Terminal, TextTable};
 
-/// One row for each discipline: the share and fairness of each group, and the state of the queue; with `paper`, the paper's
-/// numbers stand next to them. Several queues have a separate table. Below the tables stand `parameters`, a line for each.
+/// One row for each discipline: the share and fairness of each group, and the state of the queue; with `paper`, the
+/// paper's numbers stand next to them. Several queues have a separate table. Below the tables stand `parameters`, a
+/// line for each.
 #[must_use]
 pub fn compare_table(
     outcomes: &[Outcome],
@@ -35,7 +36,8 @@ pub fn compare_table(
 /// The title of the differences.
 const DIFFERENCES: &str = "Differences from the first, run by run (pp: percentage points)";
 
-/// The tables alone: that of the outcomes, that of their queues if there are several, and those of paths, flows and differences.
+/// The tables alone: that of the outcomes, that of their queues if there are several, and those of paths, flows and
+/// differences.
 pub(crate) fn tables(outcomes: &[Outcome], paper: Option<&PaperNumbers>, medium: Medium) -> Vec<Titled> {
     let (names, labels) = (group_names(outcomes), labels(outcomes));
     let keys = |rows: &[usize]| {

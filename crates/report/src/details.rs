@@ -76,8 +76,8 @@ impl Titled {
     }
 }
 
-/// Prints the tables of the answer and those details that `terminal` shows, each but the first with its title; then `notes`, and
-/// the option that shows the other details.
+/// Prints the tables of the answer and those details that `terminal` shows, each but the first with its title; then
+/// `notes`, and the option that shows the other details.
 pub(crate) fn print_tables(tables: Vec<Titled>, notes: &str, terminal: &Terminal) -> String {
     let is_shown = |titled: &Titled| titled.detail.is_none_or(|detail| terminal.details.contains(detail));
     let (shown, hidden): (Vec<_>, Vec<_>) = tables.into_iter().partition(is_shown);

@@ -6,8 +6,9 @@ use crate::numbers::Scale;
 use crate::summary::{column, queue_names};
 use crate::table::TextTable;
 
-/// Adds the difference of each outcome but the first from the first one: shares and utilisation in percentage points, and delays. `keys`
-/// begins a table whose rows are those outcomes. `None` if there is nothing to compare, or a single run.
+/// Adds the difference of each outcome but the first from the first one: shares and utilisation in percentage points,
+/// and delays. `keys` begins a table whose rows are those outcomes. `None` if there is nothing to compare, or a single
+/// run.
 pub(crate) fn with_differences(keys: TextTable, outcomes: &[Outcome], groups: &[&str]) -> Option<TextTable> {
     let (first, others) = outcomes.split_first()?;
     let cells = |scale: fn(&[Estimate]) -> Scale, value: &dyn Fn(&RunValues) -> Option<f64>| {

@@ -178,8 +178,8 @@ impl Figure {
         draw::standalone(self)
     }
 
-    /// The figure as a PDF of one page of its size, in points. Its font is DejaVu Sans, of which it contains the letters that it
-    /// uses; letters that this font does not have are taken from the system's fonts.
+    /// The figure as a PDF of one page of its size, in points. Its font is DejaVu Sans, of which it contains the
+    /// letters that it uses; letters that this font does not have are taken from the system's fonts.
     ///
     /// # Errors
     /// The figure could not be converted, which would be a mistake in this crate.

@@ -46,7 +46,8 @@ pub(crate) fn each(outcome: &Outcome) -> Option<TextTable> {
     (!flows.is_empty()).then_some(table)
 }
 
-/// Adds percentiles of the throughputs of each group's flows, in a row for each group of each outcome, to the rows that `keys` begins.
+/// Adds percentiles of the throughputs of each group's flows, in a row for each group of each outcome, to the rows that
+/// `keys` begins.
 pub(crate) fn spread(outcomes: &[Outcome], keys: impl Fn(&[usize]) -> TextTable) -> Option<TextTable> {
     let of = |(number, outcome): (usize, &Outcome)| {
         let name = |group: &GroupOutcome| (number, group.name.clone(), throughputs(outcome, &group.name));

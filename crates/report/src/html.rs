@@ -1,7 +1,8 @@
 //! Pages: self-contained HTML files that load nothing.
 //!
-//! A [`Page`] has [`Section`]s of [`Block`]s. It holds its style, its data and the script that draws its charts; its content security
-//! policy forbids any other script, and loading anything. All text is escaped: names may contain anything.
+//! A [`Page`] has [`Section`]s of [`Block`]s. It holds its style, its data and the script that draws its charts; its
+//! content security policy forbids any other script, and loading anything. All text is escaped: names may contain
+//! anything.
 //!
 //! [`compare_page`], [`run_page`] and [`sweep_page`] show outcomes: the numbers of the terminal's tables, and figures.
 

@@ -1,8 +1,8 @@
 //! Reports of outcomes: terminal tables, figures and pages.
 //!
 //! [`compare_table`], [`run_report`] and [`sweep_table`] print for a terminal of any width, and never exceed it.
-//! With the feature `figures`, `Figure` draws the same numbers as SVG, and with `pdf` as PDF; with the feature `html`, `html::Page` makes pages
-//! that stand alone.
+//! With the feature `figures`, `Figure` draws the same numbers as SVG, and with `pdf` as PDF; with the feature `html`,
+//! `html::Page` makes pages that stand alone.
 #![forbid(unsafe_code)]
 
 mod against;

@@ -69,8 +69,9 @@ impl Scale {
         Self { divisor, unit, decimals, range: (0.0, f64::INFINITY) }
     }
 
-    /// The value, its interval or nothing, and the unit. There are as many digits as the column has, and more if the first digit of the
-    /// interval needs them. An interval that would leave the possible range is written with its ends, which are cut there.
+    /// The value, its interval or nothing, and the unit. There are as many digits as the column has, and more if the
+    /// first digit of the interval needs them. An interval that would leave the possible range is written with its
+    /// ends, which are cut there.
     pub(crate) fn parts(&self, value: &Estimate) -> Vec<String> {
         let Some(half) = value.ci95() else {
             return vec![self.digits(value.mean), String::new(), self.unit.to_owned()];
@@ -174,7 +175,8 @@ pub(crate) fn seconds(value: f64) -> String {
     format!("{value} s")
 }
 
-/// Aligns the parts of several rows to the right, numbers by their points, with one space between parts that any row has.
+/// Aligns the parts of several rows to the right, numbers by their points, with one space between parts that any row
+/// has.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     // A number without a point takes the room of the point too.

@@ -19,7 +19,8 @@ const MEASURES: [PathMeasure; 7] = [
     ("completion time", |group| Some(group.transfers.as_ref()?.completion_s.mean), Scale::time),
 ];
 
-/// Adds what is known of each group, in a row for each group of each outcome, to the rows that `keys` begins; `None` without any.
+/// Adds what is known of each group, in a row for each group of each outcome, to the rows that `keys` begins; `None`
+/// without any.
 pub(crate) fn with_paths(
     outcomes: &[Outcome],
     names: &[&str],

@@ -6,8 +6,8 @@ use crate::numbers::{Scale, percent, whole_percent};
 use crate::summary::{Medium, column, queue_names, shaper};
 use crate::table::TextTable;
 
-/// Returns the discipline by which each outcome differs from the others: that of the first queue where they differ, among those shown
-/// if it is there; or of the first one shown.
+/// Returns the discipline by which each outcome differs from the others: that of the first queue where they differ,
+/// among those shown if it is there; or of the first one shown.
 fn kinds(outcomes: &[Outcome]) -> Vec<String> {
     let kind = |outcome: &Outcome, name: &str| outcome.queue(name).map(|queue| queue.kind.clone());
     let shown = queue_names(outcomes);
@@ -19,8 +19,8 @@ fn kinds(outcomes: &[Outcome]) -> Vec<String> {
     outcomes.iter().map(of).collect()
 }
 
-/// Labels that distinguish the outcomes: those that they were given, or else the discipline, the shaper if shapers are compared, and the
-/// engine if there are several.
+/// Labels that distinguish the outcomes: those that they were given, or else the discipline, the shaper if shapers are
+/// compared, and the engine if there are several.
 pub(crate) fn labels(outcomes: &[Outcome]) -> Vec<String> {
     let engines = outcomes.iter().any(|outcome| outcome.engine != outcomes[0].engine);
     let label = |(outcome, kind): (&Outcome, String)| {
@@ -33,8 +33,8 @@ pub(crate) fn labels(outcomes: &[Outcome]) -> Vec<String> {
     outcomes.iter().zip(kinds(outcomes)).map(label).collect()
 }
 
-/// Adds columns about the queue of each outcome, if each shows one at most and a terminal shows the table; else returns a table with a row for each queue of each
-/// outcome too. `keys` begins a table whose rows are those outcomes.
+/// Adds columns about the queue of each outcome, if each shows one at most and a terminal shows the table; else returns
+/// a table with a row for each queue of each outcome too. `keys` begins a table whose rows are those outcomes.
 pub(crate) fn with_queues(
     table: TextTable,
     outcomes: &[Outcome],

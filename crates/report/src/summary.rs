@@ -22,7 +22,8 @@ pub(crate) const NOTHING: &str = "Nothing was measured.\n";
 /// The note about an interrupted outcome.
 pub(crate) const INTERRUPTED: &str = "Interrupted: this is what was done until then.";
 
-/// The number of runs from which an interval is shown without a word: Student's t is then below 2.8, and 12.7 for 2 runs.
+/// The number of runs from which an interval is shown without a word: Student's t is then below 2.8, and 12.7 for 2
+/// runs.
 const FEW: u64 = 5;
 
 /// The most notes that are printed.
@@ -158,7 +159,8 @@ pub(crate) fn legend(outcomes: &[Outcome], names: &[&str], terminal: &Terminal) 
     terminal.words(&names.iter().enumerate().map(entry).collect::<Vec<_>>()) + &print_notes(outcomes, terminal)
 }
 
-/// Prints the number of flows in the group, and its part of the max-min fair rates; from least to most where outcomes differ.
+/// Prints the number of flows in the group, and its part of the max-min fair rates; from least to most where outcomes
+/// differ.
 pub(crate) fn size(outcomes: &[Outcome], name: &str) -> String {
     let groups: Vec<&GroupOutcome> = outcomes.iter().filter_map(|outcome| outcome.group(name)).collect();
     let flows = range(groups.iter().map(|group| group.flows as f64), |flows| format!("{flows:.0}"));
@@ -210,8 +212,8 @@ pub(crate) fn with_groups(
     table
 }
 
-/// Adds the goodput of all flows together, if shapers are compared: behind its own buffer a link may carry much that is sent
-/// again.
+/// Adds the goodput of all flows together, if shapers are compared: behind its own buffer a link may carry much that is
+/// sent again.
 pub(crate) fn with_goodput(table: TextTable, outcomes: &[Outcome]) -> TextTable {
     if !outcomes.iter().any(|outcome| shaper(outcome).is_some()) {
         return table;

@@ -12,8 +12,8 @@ use crate::summary::{
 };
 use crate::table::{Terminal, TextTable};
 
-/// One row for each outcome of a sweep: the varied values, the share of each group, and the state of the queue. If there are several
-/// queues, they have a table of their own.
+/// One row for each outcome of a sweep: the varied values, the share of each group, and the state of the queue. If
+/// there are several queues, they have a table of their own.
 #[must_use]
 pub fn sweep_table(outcomes: &[Outcome], terminal: &Terminal) -> String {
     if outcomes.is_empty() {

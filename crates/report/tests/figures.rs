@@ -13,7 +13,8 @@ fn compared() -> Vec<Outcome> {
     [DROPTAIL, RED, CHOKE].iter().map(|made| outcome(made, 32, 3)).collect()
 }
 
-/// 32 of 33 flows are TCP, so the fair bar has 97 % for them. Would catch marks at places where no discipline's share ends.
+/// 32 of 33 flows are TCP, so the fair bar has 97 % for them. Would catch marks at places where no discipline's share
+/// ends.
 #[test]
 fn comparison_has_every_discipline_group_and_the_fair_share() {
     let figure = compare_figure(&compared());

@@ -302,8 +302,8 @@ fn nothing_measured_prints_without_nan() {
     assert!(run_report(&idle, &plain(80)).contains("Interrupted"));
 }
 
-/// The answer fits a screen, and the last line tells how to see the rest. Would catch a table that nothing shows, and one that a
-/// terminal shows unasked.
+/// The answer fits a screen, and the last line tells how to see the rest. Would catch a table that nothing shows, and
+/// one that a terminal shows unasked.
 #[test]
 fn details_are_shown_on_request() {
     let of = |details| Terminal { width: 100, colour: false, details };

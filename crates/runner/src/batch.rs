@@ -58,8 +58,8 @@ pub struct BatchResult {
 }
 
 impl Batch {
-    /// Makes a batch of `jobs`, each to be run `runs` times, on `threads` threads or one for each core. Every job is checked, so that
-    /// none fails hours later.
+    /// Makes a batch of `jobs`, each to be run `runs` times, on `threads` threads or one for each core. Every job is
+    /// checked, so that none fails hours later.
     ///
     /// # Errors
     /// More memory is needed than there is, a job cannot be run by the simulator, or threads cannot be started.
@@ -94,13 +94,15 @@ impl Batch {
         Self { recorded: true, ..self }
     }
 
-    /// Divides each run among this many threads. The runs of a job come one after the other then, and none has an observer.
+    /// Divides each run among this many threads. The runs of a job come one after the other then, and none has an
+    /// observer.
     #[must_use]
     pub fn divided(self, threads: NonZeroUsize) -> Self {
         Self { threads, ..self }
     }
 
-    /// Makes the summaries of all outcomes speak of the queue called `name`, if there is one: see [`Outcome::shown_queues`].
+    /// Makes the summaries of all outcomes speak of the queue called `name`, if there is one: see
+    /// [`Outcome::shown_queues`].
     ///
     /// # Errors
     /// A job has no such queue.
@@ -138,8 +140,8 @@ impl Batch {
         self.execute_each(control, |_, _| {})
     }
 
-    /// As [`execute`](Self::execute), and calls `done` with the number of each job and its outcome when it ends, in any order and from
-    /// any thread.
+    /// As [`execute`](Self::execute), and calls `done` with the number of each job and its outcome when it ends, in any
+    /// order and from any thread.
     ///
     /// # Errors
     /// As [`execute`](Self::execute).
@@ -147,8 +149,8 @@ impl Batch {
         self.execute_with(control, |_, _| Ok(()), |_, (), _| Ok(()), done)
     }
 
-    /// As [`execute`](Self::execute), with an observer of the first run of each job: `begin` makes it, and `end` takes it with the number
-    /// of the job, and true if the run was interrupted.
+    /// As [`execute`](Self::execute), with an observer of the first run of each job: `begin` makes it, and `end` takes
+    /// it with the number of the job, and true if the run was interrupted.
     ///
     /// # Errors
     /// As [`execute`](Self::execute), and those of `begin` and `end`.
@@ -232,8 +234,8 @@ pub fn pool(threads: Option<usize>) -> Result<ThreadPool, Error> {
     pool.map_err(|error| Error::new(format!("cannot start the threads: {error}"), "ask for fewer with --jobs"))
 }
 
-/// Checks that the simulator can run `scenario`, by a run of no length, which builds everything and sends nothing. An error begins
-/// with `asked`, the options that led to the scenario.
+/// Checks that the simulator can run `scenario`, by a run of no length, which builds everything and sends nothing. An
+/// error begins with `asked`, the options that led to the scenario.
 ///
 /// # Errors
 /// The simulator cannot run the scenario.
@@ -260,7 +262,8 @@ mod tests {
 
     use super::*;
 
-    /// Would catch a single run that starts a thread for each core, and several runs, or a wish of the caller, that get only one.
+    /// Would catch a single run that starts a thread for each core, and several runs, or a wish of the caller, that get
+    /// only one.
     #[test]
     fn a_single_run_has_one_thread() {
         let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"f\"\nkind = \"udp\"\nrate = \"1mbit\"\n";

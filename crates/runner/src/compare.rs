@@ -139,8 +139,8 @@ fn with(scenario: &Scenario, change: impl Fn(&QdiscParameters) -> QdiscParameter
     if none { Err(no_queue()) } else { Ok(changed) }
 }
 
-/// Returns true for each direction of the link `name` whose queue a comparison changes: the bottleneck's, and every other one that
-/// the file describes.
+/// Returns true for each direction of the link `name` whose queue a comparison changes: the bottleneck's, and every
+/// other one that the file describes.
 fn compared(name: &str, forward: &LinkSide, reverse: &LinkSide) -> (bool, bool) {
     let plain = QdiscParameters::new(Kind::DropTail).with("limit", "1000p").ok();
     let described = |side: &LinkSide| plain.as_ref() != Some(side.queue.parameters());

@@ -18,9 +18,9 @@ enum Identity {
     Place(PathBuf),
 }
 
-/// Checks that no output, and no [part](Extent::path) of one, is one of the `inputs`, and that no two outputs share a file. An output has
-/// a name for errors, such as its option, and its files. Symbolic and hard links to a file are that file; devices such as `/dev/null` may be
-/// named several times.
+/// Checks that no output, and no [part](Extent::path) of one, is one of the `inputs`, and that no two outputs share a
+/// file. An output has a name for errors, such as its option, and its files. Symbolic and hard links to a file are that
+/// file; devices such as `/dev/null` may be named several times.
 ///
 /// # Errors
 /// An output would overwrite an input, or two outputs have the same file.

@@ -1,11 +1,12 @@
 //! Runs many scenarios on all cores: comparisons, sweeps, replays, and observers that record a run.
 //!
-//! The command line and the Python package share this crate, so that both give the same outcomes: a [`Batch`] of [`Job`]s, the
-//! disciplines of a comparison, the points of a sweep, and the observers that record a run. It reads the machine's clocks and memory, which
-//! the simulator never does.
+//! The command line and the Python package share this crate, so that both give the same outcomes: a [`Batch`] of
+//! [`Job`]s, the disciplines of a comparison, the points of a sweep, and the observers that record a run. It reads the
+//! machine's clocks and memory, which the simulator never does.
 //!
-//! The feature `tables` adds series and traces as CSV, and checks of the files that are written; the feature `parquet` series and traces as
-//! Arrow record batches and Parquet too; the feature `recordings` packet captures, data files of flent and logs of mahimahi.
+//! The feature `tables` adds series and traces as CSV, and checks of the files that are written; the feature `parquet`
+//! series and traces as Arrow record batches and Parquet too; the feature `recordings` packet captures, data files of
+//! flent and logs of mahimahi.
 //!
 //! ```
 //! use std::num::NonZeroU32;

@@ -52,7 +52,8 @@ mod system {
         status_peak().unwrap_or_else(usage_peak)
     }
 
-    /// Returns what Linux calls VmHWM (proc(5)). What getrusage(2) counts begins with the memory of the program that started this one.
+    /// Returns what Linux calls VmHWM (proc(5)). What getrusage(2) counts begins with the memory of the program that
+    /// started this one.
     fn status_peak() -> Option<u64> {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -103,7 +104,8 @@ mod tests {
         assert!(after >= BYTES as u64 && after < before + 4 * BYTES as u64, "{before}, {after}");
     }
 
-    /// Would catch a cost that counts what came before the start, and CPU seconds that take the place of those of the runs.
+    /// Would catch a cost that counts what came before the start, and CPU seconds that take the place of those of the
+    /// runs.
     #[test]
     fn the_meter_counts_from_its_start() {
         work(0.1);

@@ -30,7 +30,8 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Returns the needs of scenarios that are run `runs` times each on `threads` threads, or one for each core, and whose outcomes are kept.
+    /// Returns the needs of scenarios that are run `runs` times each on `threads` threads, or one for each core, and
+    /// whose outcomes are kept.
     #[must_use]
     pub fn of<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>, runs: u32, threads: Option<usize>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -123,8 +124,9 @@ fn shown(bytes: u64) -> String {
     if bytes < 1000 * MEGA { format!("{} MB", bytes.div_ceil(MEGA)) } else { format!("{} GB", bytes / (1000 * MEGA)) }
 }
 
-/// Returns the memory that is free on this machine with its swap, or in this process's control group if that is less, in bytes; `None`
-/// where the system has no such number. What the system can drop at once, such as cached files, counts as free.
+/// Returns the memory that is free on this machine with its swap, or in this process's control group if that is less,
+/// in bytes; `None` where the system has no such number. What the system can drop at once, such as cached files, counts
+/// as free.
 #[must_use]
 pub fn memory_bytes() -> Option<u64> {
     let free = meminfo(&fs::read_to_string("/proc/meminfo").ok()?)?;

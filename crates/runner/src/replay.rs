@@ -81,8 +81,8 @@ pub fn build(queue: &QdiscParameters, rate: Rate, seed: u64) -> Result<Replay<Ca
         .map_err(|error| Error::plain(format!("--queue {}: {error}", queue.kind())))
 }
 
-/// Sends all of `file`, with flows as defined by `by`, through one discipline. Returns the outcome, unless `control` has stopped the work before its begin, and the
-/// number of packets that were out of order.
+/// Sends all of `file`, with flows as defined by `by`, through one discipline. Returns the outcome, unless `control`
+/// has stopped the work before its begin, and the number of packets that were out of order.
 ///
 /// # Errors
 /// The file cannot be read, the queue cannot be built, or `departures` ends it.

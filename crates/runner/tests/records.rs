@@ -51,7 +51,8 @@ fn a_recorded_run_has_the_outcome_and_the_timeline_of_any_other() {
     }
 }
 
-/// Would catch a run that goes on for hours after its file is lost, an error without the path, and a part in the place of a whole file.
+/// Would catch a run that goes on for hours after its file is lost, an error without the path, and a part in the place
+/// of a whole file.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_ends_the_run_and_leaves_parts() {
@@ -76,7 +77,8 @@ fn a_full_disk_ends_the_run_and_leaves_parts() {
     assert!(control.stopped() && !flent.exists() && Extent::Partial.path(&flent).exists());
 }
 
-/// Would catch a file that is read and overwritten under another name, two outputs of one place, and devices that count as one.
+/// Would catch a file that is read and overwritten under another name, two outputs of one place, and devices that count
+/// as one.
 #[test]
 fn files_are_told_apart_whatever_their_names() {
     let folder = tempfile::tempdir().unwrap();

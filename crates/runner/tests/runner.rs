@@ -36,7 +36,8 @@ fn a_batch_that_is_stopped_while_it_is_checked_begins_nothing() {
     assert_eq!((none.outcomes.len(), none.interrupted, control.finished()), (0, true, 0));
 }
 
-/// Would catch a timeline of another link, rates that are not those of the moment, and names of queues that no outcome has.
+/// Would catch a timeline of another link, rates that are not those of the moment, and names of queues that no outcome
+/// has.
 #[test]
 fn the_timeline_has_the_rates_of_shaper_and_link() {
     let text = r#"
@@ -79,9 +80,9 @@ fn the_timeline_has_the_rates_of_shaper_and_link() {
     assert!(shaper.rate_bps[0] == 6e6 && slowest < 2e6, "{slowest}");
 }
 
-/// Would catch drops of another queue or counted twice, a mean over all flows rather than those that have a window, thresholds of another
-/// discipline, and a probability or a mark where there is none. 2 Mb/s into 1 Mb/s: half of the arrivals are dropped;
-/// RED's probability follows its average, 0.1 · (average − 20) / 20 between the thresholds.
+/// Would catch drops of another queue or counted twice, a mean over all flows rather than those that have a window,
+/// thresholds of another discipline, and a probability or a mark where there is none. 2 Mb/s into 1 Mb/s: half of the
+/// arrivals are dropped; RED's probability follows its average, 0.1 · (average − 20) / 20 between the thresholds.
 #[test]
 fn the_timeline_has_what_the_queue_does() {
     let text = r#"

@@ -34,7 +34,8 @@ pub struct Transfers {
 
 /// Pages of objects, which a browser loads over parallel connections.
 ///
-/// Consecutive flows of a group are the connections of one browser. Each takes the next object of the page when it has all of the one before.
+/// Consecutive flows of a group are the connections of one browser. Each takes the next object of the page when it has
+/// all of the one before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Web {
     /// Number of objects of a page.
@@ -51,8 +52,8 @@ pub struct Web {
     pub think: Duration,
 }
 
-/// Adaptive video over one connection, whose player chooses the bit rate of each segment by the playback time in its buffer (Huang et al., "A
-/// buffer-based approach to rate adaptation", SIGCOMM 2014).
+/// Adaptive video over one connection, whose player chooses the bit rate of each segment by the playback time in its
+/// buffer (Huang et al., "A buffer-based approach to rate adaptation", SIGCOMM 2014).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Video {
     /// Playback time of a segment.
@@ -63,8 +64,8 @@ pub struct Video {
     pub buffer: Duration,
     /// Up to this playback time in the buffer the lowest bit rate is chosen.
     pub reservoir: Duration,
-    /// The playback time over which the choice rises from the lowest bit rate to the highest, from the reservoir on. Above both there is room for
-    /// a segment.
+    /// The playback time over which the choice rises from the lowest bit rate to the highest, from the reservoir on.
+    /// Above both there is room for a segment.
     pub cushion: Duration,
 }
 
@@ -76,7 +77,8 @@ impl Video {
     }
 }
 
-/// Calls of a remote procedure: a request, and when it has arrived the response, and when that has arrived the next request.
+/// Calls of a remote procedure: a request, and when it has arrived the response, and when that has arrived the next
+/// request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rpc {
     /// Size of a request; it fits a packet, with the acknowledgement of the response before.

@@ -52,9 +52,9 @@ impl Document {
         None
     }
 
-    /// Writes `value` under `key` in place of what stands there, as if the file said so; errors about it are said to be of
-    /// `statement`. Keys are those of [`set`](Self::set). A new `queue.kind` keeps the parameters that the new discipline knows
-    /// too.
+    /// Writes `value` under `key` in place of what stands there, as if the file said so; errors about it are said to be
+    /// of `statement`. Keys are those of [`set`](Self::set). A new `queue.kind` keeps the parameters that the new
+    /// discipline knows too.
     ///
     /// # Errors
     /// There is no such group or link, or the path leads through a value. Whether the key exists and takes the value is

@@ -1,20 +1,21 @@
 //! Max-min fair rates: the rates that an ideally fair network would give to the flows of a scenario.
 //!
-//! Rates are max-min fair if no flow's rate can rise without lowering that of a flow which has no more (Bertsekas and Gallager, "Data
-//! Networks", 2nd edition, 1992, section 6.5.2). They are found by progressive filling: the rates of all flows rise together, and a flow
-//! stops when it has what it demands or when a link of its path is full.
+//! Rates are max-min fair if no flow's rate can rise without lowering that of a flow which has no more (Bertsekas and
+//! Gallager, "Data Networks", 2nd edition, 1992, section 6.5.2). They are found by progressive filling: the rates of
+//! all flows rise together, and a flow stops when it has what it demands or when a link of its path is full.
 //!
 //! A flow demands
-//! - what its source sends, if that does not react: the rate of a constant, Poisson, geometric or self-similar source, the bytes of a
-//!   trace over the flow's time;
-//! - with on and off periods, the mean over both: the rate of the on periods, or that of the narrowest link of the path for unlimited
-//!   data, times on/(on + off);
-//! - with transfers, the load that it would offer alone: the mean size over the mean pause and the time that it takes at the rate of
-//!   the narrowest link; a single transfer, its size over the flow's time;
+//! - what its source sends, if that does not react: the rate of a constant, Poisson, geometric or self-similar source,
+//!   the bytes of a trace over the flow's time;
+//! - with on and off periods, the mean over both: the rate of the on periods, or that of the narrowest link of the path
+//!   for unlimited data, times on/(on + off);
+//! - with transfers, the load that it would offer alone: the mean size over the mean pause and the time that it takes
+//!   at the rate of the narrowest link; a single transfer, its size over the flow's time;
 //! - everything otherwise. Windows, losses on the wire, and the room that acknowledgements take are not considered.
 //!
-//! The links of its hosts limit what it can demand. A flow lives from the middle of its range of starts until it stops. In between
-//! rates are those of the flows that live, and [`Scenario::fair_rates`] is their mean over the time that is measured.
+//! The links of its hosts limit what it can demand. A flow lives from the middle of its range of starts until it stops.
+//! In between rates are those of the flows that live, and [`Scenario::fair_rates`] is their mean over the time that is
+//! measured.
 
 use fairlane_qdisc::{Duration, Kind, QdiscParameters, Rate, Size};
 
@@ -44,7 +45,8 @@ enum Limit {
 }
 
 impl Scenario {
-    /// Returns the max-min fair rate of each group, of all its flows together, in bit/s: the mean over the time that is measured.
+    /// Returns the max-min fair rate of each group, of all its flows together, in bit/s: the mean over the time that is
+    /// measured.
     #[must_use]
     pub fn fair_rates(&self) -> Vec<f64> {
         let mut rates = vec![0.0; self.flows.len()];
@@ -61,8 +63,8 @@ impl Scenario {
         rates
     }
 
-    /// Returns a sentence for each group that something else than the queues under study limits: the links of its hosts, or a link whose
-    /// queue is not described.
+    /// Returns a sentence for each group that something else than the queues under study limits: the links of its
+    /// hosts, or a link whose queue is not described.
     #[must_use]
     pub fn limit_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -258,8 +260,8 @@ fn capacity(side: &LinkSide, (from, to): (Duration, Duration)) -> f64 {
     }
 }
 
-/// Fills the links of `capacities` progressively. `paths` has the links of each group. Returns the rate of a flow of each class, and what
-/// limits it.
+/// Fills the links of `capacities` progressively. `paths` has the links of each group. Returns the rate of a flow of
+/// each class, and what limits it.
 fn fill(capacities: &[f64], classes: &[Class], paths: &[Vec<usize>]) -> Vec<(f64, Limit)> {
     let mut rates: Vec<Option<(f64, Limit)>> = vec![None; classes.len()];
     let mut free = capacities.to_vec();
@@ -336,8 +338,9 @@ mod tests {
         assert_rates(&dumbbell(&format!("{call}{downloads}{flood}")), &[64e3, 936e3 * 0.8, 936e3 * 0.2]);
     }
 
-    /// The parking lot: over links of 3, 2 and 3 Mbit/s one flow crosses all of them, and 2, 1 and 1 flows one each. The first link gives
-    /// 1 Mbit/s to each of its three; the second 1 Mbit/s to both of its flows; the third leaves 2 Mbit/s for its own.
+    /// The parking lot: over links of 3, 2 and 3 Mbit/s one flow crosses all of them, and 2, 1 and 1 flows one each.
+    /// The first link gives 1 Mbit/s to each of its three; the second 1 Mbit/s to both of its flows; the third leaves 2
+    /// Mbit/s for its own.
     #[test]
     fn a_parking_lot_is_filled_link_by_link() {
         let mut text = "duration = \"10s\"\n".to_owned();
@@ -354,8 +357,8 @@ mod tests {
         assert_rates(&scenario(&text), &[1e6, 2e6, 1e6, 2e6]);
     }
 
-    /// From 10 s to 15 s one flow is alone, then it shares with one that starts at 14 s to 16 s, in the middle at 15 s: 1 and 0.5 Mbit/s
-    /// over 5 s each.
+    /// From 10 s to 15 s one flow is alone, then it shares with one that starts at 14 s to 16 s, in the middle at 15 s:
+    /// 1 and 0.5 Mbit/s over 5 s each.
     #[test]
     fn rates_follow_the_flows_that_live() {
         let early = "[[flows]]\nname = \"early\"\nkind = \"tcp\"\n";
@@ -365,8 +368,8 @@ mod tests {
         assert_rates(&dumbbell(&format!("{early}{gone}")), &[1e6, 0.0]);
     }
 
-    /// On a quarter of the time at 400 kbit/s: 100 kbit/s. 100 packets of 1000 bytes, 0.8 s at 1 Mbit/s, after a pause of 1.2 s:
-    /// 400 kbit/s; a single one over the 20 s of the flow: 40 kbit/s.
+    /// On a quarter of the time at 400 kbit/s: 100 kbit/s. 100 packets of 1000 bytes, 0.8 s at 1 Mbit/s, after a pause
+    /// of 1.2 s: 400 kbit/s; a single one over the 20 s of the flow: 40 kbit/s.
     #[test]
     fn demands_by_hand() {
         let rest = "[[flows]]\nname = \"ftp\"\nkind = \"tcp\"\n";
@@ -423,8 +426,9 @@ mod tests {
     }
 
     proptest! {
-        /// The condition that is equivalent to max-min fairness (Bertsekas and Gallager, section 6.5.2): no link carries more than it can,
-        /// and each flow has its demand, or a full link on its path where no other flow has more.
+        /// The condition that is equivalent to max-min fairness (Bertsekas and Gallager, section 6.5.2): no link
+        /// carries more than it can, and each flow has its demand, or a full link on its path where no other flow has
+        /// more.
         #[test]
         fn each_flow_has_its_demand_or_a_bottleneck(
             capacities in prop::collection::vec(1.0..100.0_f64, 1..6),

@@ -75,7 +75,8 @@ impl Takes {
         Self::Count(*range.start() as u64..=*range.end() as u64)
     }
 
-    /// Refuses a value of another type, or one out of the range. Choices, lists and tables are left to those who read them.
+    /// Refuses a value of another type, or one out of the range. Choices, lists and tables are left to those who read
+    /// them.
     pub(crate) fn check(&self, field: &Field<'_>) -> Result<(), ScenarioError> {
         match self {
             Self::Text | Self::Times => field.text().map(drop),

@@ -126,8 +126,8 @@ pub struct FlowGroup {
 /// The application that a score is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Score {
-    /// A call, one direction for each flow, behind a jitter buffer: a packet is played this time after the earliest moment at which one has come
-    /// so far, or not at all.
+    /// A call, one direction for each flow, behind a jitter buffer: a packet is played this time after the earliest
+    /// moment at which one has come so far, or not at all.
     Voip {
         /// The time.
         jitter_buffer: Duration,

@@ -1,8 +1,8 @@
 //! A JSON Schema of scenario files, made of the rows that the reader checks files against.
 //!
-//! The schema is of draft-07, the last one that taplo reads, the language server of most editors. Taplo finds keys by `properties`, `oneOf`,
-//! `anyOf` and `allOf`, not by `if` and `then`: so a table whose keys depend on a choice has first all keys, and then
-//! the rules of each choice.
+//! The schema is of draft-07, the last one that taplo reads, the language server of most editors. Taplo finds keys by
+//! `properties`, `oneOf`, `anyOf` and `allOf`, not by `if` and `then`: so a table whose keys depend on a choice has
+//! first all keys, and then the rules of each choice.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -14,8 +14,8 @@ use crate::key::{Key, REQUIRED, SourceKeys, TableKeys, Takes};
 use crate::read::{KEYS, flows};
 
 /// Returns a JSON Schema (draft-07) of scenario files, for editors. It refuses no file that
-/// [`Document::scenario`](crate::Document::scenario) accepts. The reverse is not so: it knows no ranges of values with a unit, no other
-/// files, and no contradictions.
+/// [`Document::scenario`](crate::Document::scenario) accepts. The reverse is not so: it knows no ranges of values with
+/// a unit, no other files, and no contradictions.
 ///
 /// ```
 /// let schema = fairlane_scenario::schema();

@@ -30,8 +30,8 @@ impl Udp {
 pub enum PacketSizes {
     /// All are the same, or those of the trace.
     Fixed,
-    /// P(k bytes) = p (1 − p)^(k − 1) with p = 1/mean: on a link with slots of a byte, service that ends in each slot with
-    /// probability p; with a mean of many bytes, exponential service.
+    /// P(k bytes) = p (1 − p)^(k − 1) with p = 1/mean: on a link with slots of a byte, service that ends in each slot
+    /// with probability p; with a mean of many bytes, exponential service.
     Geometric,
 }
 
@@ -86,7 +86,8 @@ impl Trace {
         Self(flows.into_iter().map(Vec::into_boxed_slice).collect())
     }
 
-    /// The packets of flow `index` of a group; if the group has more flows than the trace, the trace's flows are reused in order.
+    /// The packets of flow `index` of a group; if the group has more flows than the trace, the trace's flows are reused
+    /// in order.
     #[must_use]
     pub fn flow(&self, index: u32) -> &[Recorded] {
         self.0.get(index as usize % self.0.len().max(1)).map_or(&[], |packets| packets)
@@ -125,8 +126,9 @@ pub enum Periods {
 /// A Markov chain whose activity is self-similar over many scales (Robert and Le Boudec, "New models for pseudo
 /// self-similar traffic", 1997).
 ///
-/// State 0 is active, the others are silent. From 0 the chain moves to state i with probability a^−i, and from i back with
-/// (q/a)^i, where q = a^(1 − 1/(3 − 2H)): the silences then have a tail of index 3 − 2H, up to (a/q)^(states − 1) slots.
+/// State 0 is active, the others are silent. From 0 the chain moves to state i with probability a^−i, and from i back
+/// with (q/a)^i, where q = a^(1 − 1/(3 − 2H)): the silences then have a tail of index 3 − 2H, up to (a/q)^(states − 1)
+/// slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ssmp {
     /// Number of states, from 2; each further one reaches over a/q times longer scales.

@@ -21,7 +21,8 @@ pub struct Tcp {
     pub initial_window: u32,
     /// Size of an acknowledgement on the wire.
     pub ack: Bytes,
-    /// Granularity of the retransmission clock (G of RFC 6298): round trips are measured and timeouts kept in whole ticks.
+    /// Granularity of the retransmission clock (G of RFC 6298): round trips are measured and timeouts kept in whole
+    /// ticks.
     pub tick: Duration,
     /// The smallest retransmission timeout.
     pub min_rto: Duration,
@@ -33,23 +34,23 @@ pub struct Tcp {
     pub timestamps: bool,
     /// New segments on the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
-    /// The window grows by the segments that are acknowledged (RFC 3465), rather than by acknowledgements. Vegas and BBR are
-    /// not affected.
+    /// The window grows by the segments that are acknowledged (RFC 3465), rather than by acknowledgements. Vegas and
+    /// BBR are not affected.
     pub byte_counting: bool,
     /// An acknowledgement for every second segment, or after this delay (RFC 1122); `None`: one for every segment.
     pub delayed_ack: Option<Duration>,
     /// Explicit Congestion Notification (RFC 3168).
     pub ecn: bool,
-    /// Marks are fed back by the counter of accurate ECN (RFC 9768), the three bits in each acknowledgement; otherwise segment by segment for
-    /// DCTCP (RFC 8257) and Prague, and until the sender has reacted for others (RFC 3168).
+    /// Marks are fed back by the counter of accurate ECN (RFC 9768), the three bits in each acknowledgement; otherwise
+    /// segment by segment for DCTCP (RFC 8257) and Prague, and until the sender has reacted for others (RFC 3168).
     pub accurate_ecn: bool,
     /// A mark at a window of one packet makes the sender wait for its retransmission timer (RFC 3168, section 6.1.2);
     /// otherwise it goes on with one packet a round trip.
     pub ecn_timeout: bool,
     /// Packets leave evenly spread over the round trip. BBR's always do.
     pub pacing: bool,
-    /// The most packets that a paced sender releases at once, as segmentation offload does; 1: one by one. A burst has the packets of a
-    /// millisecond, at least two.
+    /// The most packets that a paced sender releases at once, as segmentation offload does; 1: one by one. A burst has
+    /// the packets of a millisecond, at least two.
     pub burst: u32,
     /// The window after an idle time.
     pub after_idle: AfterIdle,
@@ -80,8 +81,8 @@ impl Ledbat {
 pub enum Congestion {
     /// Tahoe: fast retransmit, then slow start (Jacobson 1988).
     Tahoe,
-    /// Reno's window (RFC 5681). The presets differ in its loss recovery: that of RFC 5681 in [`Tcp::ns2_1999`], RACK as in
-    /// Linux in [`Tcp::modern`].
+    /// Reno's window (RFC 5681). The presets differ in its loss recovery: that of RFC 5681 in [`Tcp::ns2_1999`], RACK
+    /// as in Linux in [`Tcp::modern`].
     Reno,
     /// Reno's window, with NewReno's loss recovery (RFC 6582).
     NewReno,
@@ -99,7 +100,8 @@ pub enum Congestion {
     Bbr3,
     /// LEDBAT, for background traffic (RFC 6817).
     Ledbat,
-    /// Prague, for L4S (draft-briscoe-iccrg-prague-congestion-control; RFC 9331); it needs ECN, sends ECT(1) and is paced.
+    /// Prague, for L4S (draft-briscoe-iccrg-prague-congestion-control; RFC 9331); it needs ECN, sends ECT(1) and is
+    /// paced.
     Prague,
 }
 
@@ -192,8 +194,8 @@ impl Congestion {
         }
     }
 
-    /// Returns the loss recoveries that it can have, its usual one first if not all are possible. BBR estimates the rate
-    /// from selective acknowledgements, and version 3 needs to know each loss.
+    /// Returns the loss recoveries that it can have, its usual one first if not all are possible. BBR estimates the
+    /// rate from selective acknowledgements, and version 3 needs to know each loss.
     #[must_use]
     pub const fn recoveries(self) -> &'static [LossRecovery] {
         match self {
@@ -340,14 +342,14 @@ impl Tcp {
         }
     }
 
-    /// TCP after today's RFCs: timestamps in milliseconds (RFC 7323), RTO of 200 ms and more, an initial window of ten packets
-    /// (RFC 6928), limited transmit (RFC 3042), delayed acknowledgements (RFC 1122), a window that grows by the acknowledged
-    /// data (RFC 3465), RACK-TLP (RFC 8985) with proportional rate reduction (RFC 9937), and HyStart++ (RFC 9406) for CUBIC.
-    /// Tahoe, NewReno and SACK, the names of loss recoveries, keep theirs.
+    /// TCP after today's RFCs: timestamps in milliseconds (RFC 7323), RTO of 200 ms and more, an initial window of ten
+    /// packets (RFC 6928), limited transmit (RFC 3042), delayed acknowledgements (RFC 1122), a window that grows by the
+    /// acknowledged data (RFC 3465), RACK-TLP (RFC 8985) with proportional rate reduction (RFC 9937), and HyStart++
+    /// (RFC 9406) for CUBIC. Tahoe, NewReno and SACK, the names of loss recoveries, keep theirs.
     ///
-    /// Linux differs: its CUBIC has HyStart ([`SlowStart::HyStart`]), its windows decay while they are idle ([`AfterIdle::Decay`])
-    /// and grow in slow start by all that an acknowledgement covers, and it acknowledges the first segments of a connection
-    /// at once.
+    /// Linux differs: its CUBIC has HyStart ([`SlowStart::HyStart`]), its windows decay while they are idle
+    /// ([`AfterIdle::Decay`]) and grow in slow start by all that an acknowledgement covers, and it acknowledges the
+    /// first segments of a connection at once.
     #[must_use]
     pub const fn modern(congestion: Congestion, window: u32) -> Self {
         Self {

@@ -29,8 +29,8 @@ impl Point {
         Self { settings }
     }
 
-    /// All combinations of the values, the last key varying fastest; one point without settings when nothing is varied. Whether a
-    /// scenario takes their values, [`Document::at`](crate::Document::at) tells.
+    /// All combinations of the values, the last key varying fastest; one point without settings when nothing is varied.
+    /// Whether a scenario takes their values, [`Document::at`](crate::Document::at) tells.
     ///
     /// # Errors
     /// A key is varied twice, or there are more than 100,000 points.
@@ -75,8 +75,8 @@ impl Vary {
     /// per second, nanoseconds, bytes, packets or counts; ends with a fraction (`0.0..1.0/5`) give fractions.
     ///
     /// # Errors
-    /// The text has another form, a range has fewer than 2 or more than 100,000 values or gives one twice, a logarithmic
-    /// one begins or ends at 0.
+    /// The text has another form, a range has fewer than 2 or more than 100,000 values or gives one twice, a
+    /// logarithmic one begins or ends at 0.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let Some((key, values)) = text.split_once('=') else {
             let help = "write key=a,b,c or key=a..b/N, for example flows.cbr.rate=100kbit..10mbit/9log";

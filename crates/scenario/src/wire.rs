@@ -31,7 +31,8 @@ pub struct Aggregation {
     pub time: Option<Duration>,
     /// The time from the end of a frame, or from an arrival at a link without one, to the start of the next.
     pub access: Duration,
-    /// Of the acknowledgements of a flow in a frame only the last one is sent, except for those with SACK blocks or other ECN flags.
+    /// Of the acknowledgements of a flow in a frame only the last one is sent, except for those with SACK blocks or
+    /// other ECN flags.
     pub thin_acks: bool,
 }
 
@@ -42,8 +43,8 @@ impl Wire {
     }
 }
 
-/// Random loss with two states, good and bad (Gilbert 1960, Elliott 1963), as `gemodel` of tc-netem(8). Each packet is lost with
-/// the probability of the present state; then the state may change.
+/// Random loss with two states, good and bad (Gilbert 1960, Elliott 1963), as `gemodel` of tc-netem(8). Each packet is
+/// lost with the probability of the present state; then the state may change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
     /// The probability to go from good to bad: tc's `p`.
@@ -64,8 +65,8 @@ impl Loss {
     }
 }
 
-/// A rate that changes at given times: the first at time zero, then in order; at least one rate is above zero, and so is the last
-/// one unless all is repeated.
+/// A rate that changes at given times: the first at time zero, then in order; at least one rate is above zero, and so
+/// is the last one unless all is repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateSteps {
     steps: Vec<(Duration, Rate)>,
@@ -94,13 +95,14 @@ impl RateSteps {
         Self { steps, every, opportunities: Vec::new() }
     }
 
-    /// Adds the opportunities of which these are the rates, in the order of time; the last one is at the end of the period.
+    /// Adds the opportunities of which these are the rates, in the order of time; the last one is at the end of the
+    /// period.
     pub(crate) fn with_opportunities(self, opportunities: Vec<Opportunity>) -> Self {
         Self { opportunities, ..self }
     }
 
-    /// Returns the opportunities to deliver, in the order of time; none if packets are sent at the rates. With opportunities the rates
-    /// are those of the milliseconds before them.
+    /// Returns the opportunities to deliver, in the order of time; none if packets are sent at the rates. With
+    /// opportunities the rates are those of the milliseconds before them.
     #[must_use]
     pub fn opportunities(&self) -> &[Opportunity] {
         &self.opportunities

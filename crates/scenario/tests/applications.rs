@@ -83,8 +83,8 @@ fn each_application_is_read() {
     }
 }
 
-/// Defaults: the ladder from 0.3 to 8 Mbit/s, and the player of Huang et al. (2014): segments of 4 s, 240 s, of which 90 s are the reservoir and
-/// 126 s, up to 90 %, the cushion. Another buffer has the same parts.
+/// Defaults: the ladder from 0.3 to 8 Mbit/s, and the player of Huang et al. (2014): segments of 4 s, 240 s, of which
+/// 90 s are the reservoir and 126 s, up to 90 %, the cushion. Another buffer has the same parts.
 #[test]
 fn video_has_the_player_of_the_paper() {
     let seconds = |seconds: u64| Duration::from_millis(1000 * seconds);

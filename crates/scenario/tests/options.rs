@@ -155,8 +155,8 @@ fn wrong_options_say_which_option_it_was() {
     }
 }
 
-/// With as many flows in the memory as there are, no flow is admitted any more: the stability condition of back CHOKe with memory
-/// (Pan, Prabhakar, Psounis 2000, equations 4 and 5) needs fewer. Would catch a limit that is off by one.
+/// With as many flows in the memory as there are, no flow is admitted any more: the stability condition of back CHOKe
+/// with memory (Pan, Prabhakar, Psounis 2000, equations 4 and 5) needs fewer. Would catch a limit that is off by one.
 #[test]
 fn a_queue_cannot_remember_every_flow() {
     let mloc = |memory| [("bottleneck.queue.kind", "mloc-choke"), ("bottleneck.queue.memory", memory)];

@@ -177,8 +177,9 @@ fn switches_are_off_until_they_are_set() {
     assert_eq!(texts.map(counting), [false, true, true, false]);
 }
 
-/// `reno` of 1999 is that of RFC 5681, and today's repairs by RACK, as all that are not named after another loss recovery; CUBIC
-/// has HyStart++ there. `recovery` and `slow_start` say it explicitly, and leave controls without a choice alone.
+/// `reno` of 1999 is that of RFC 5681, and today's repairs by RACK, as all that are not named after another loss
+/// recovery; CUBIC has HyStart++ there. `recovery` and `slow_start` say it explicitly, and leave controls without a
+/// choice alone.
 #[test]
 fn each_preset_has_its_recovery_and_slow_start() {
     let of = |cc: &str, text: &str| {

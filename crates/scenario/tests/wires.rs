@@ -80,7 +80,8 @@ fn jitter_needs_a_delay_and_reordering_a_jitter() {
     assert_eq!((reverse.delay, reverse.wire.jitter, reverse.wire.reorder), (ms(5), ms(1), false));
 }
 
-/// Would catch a shaper of the wrong direction, bounds that do not follow its rate, and a queue that is told the link's rate.
+/// Would catch a shaper of the wrong direction, bounds that do not follow its rate, and a queue that is told the link's
+/// rate.
 #[test]
 fn a_shaper_is_of_its_direction() {
     let link = "rate = \"8mbit\"\nshaper = { rate = \"4mbit\" }\nreverse = { shaper = { kind = \"autorate\", \

@@ -11,8 +11,8 @@ use crate::schedule::Next;
 use crate::schedule::event_key::Target;
 use crate::schedule::link_events::LinkEvent;
 
-/// Links and flows with their events: those of a whole run, or those of one of the partitions into which a run on several
-/// threads is [divided](crate::parallel::partition).
+/// Links and flows with their events: those of a whole run, or those of one of the partitions into which a run on
+/// several threads is [divided](crate::parallel::partition).
 pub(crate) struct EventLoop<O> {
     pub(crate) network: Network<O>,
     pub(crate) hosts: Hosts,
@@ -60,7 +60,8 @@ impl<O: Observer> EventLoop<O> {
         self.network.events.passed(now);
     }
 
-    /// Handles the events before `until`, but those at lazily processed links; returns true if `control` stopped the run.
+    /// Handles the events before `until`, but those at lazily processed links; returns true if `control` stopped the
+    /// run.
     fn handle_in_order(&mut self, until: Time, control: &Control) -> bool {
         let Self { network, hosts, .. } = self;
         while let Some((at, next)) = network.events.next_before(until) {

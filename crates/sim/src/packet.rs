@@ -118,8 +118,8 @@ impl Flags {
         self.0.get() & !ANY.get()
     }
 
-    /// Returns these flags with the counter of accurate ECN, of which the lower three bits are in the packet (ACE of RFC 9768, section
-    /// 3.2.2).
+    /// Returns these flags with the counter of accurate ECN, of which the lower three bits are in the packet (ACE of
+    /// RFC 9768, section 3.2.2).
     pub(crate) const fn with_ace(self, ace: u8) -> Self {
         self.with(Self::ECE, ace & 1 != 0).with(Self::CWR, ace & 2 != 0).with(Self::AE, ace & 4 != 0)
     }
@@ -141,8 +141,8 @@ impl Flags {
 }
 
 impl Packet {
-    /// Returns the flow, the sequence number and the time of sending, as in [`PacketEvent`](crate::PacketEvent): they tell the data
-    /// packets of a run apart.
+    /// Returns the flow, the sequence number and the time of sending, as in [`PacketEvent`](crate::PacketEvent): they
+    /// tell the data packets of a run apart.
     #[must_use]
     pub const fn identity(&self) -> (u32, u32, Time) {
         (self.flow, self.seq, self.sent)
@@ -194,8 +194,9 @@ impl fairlane_qdisc::Packet for Packet {
     fn responsive(&self) -> bool {
         !self.flags.has(Flags::DATAGRAM)
     }
-    /// Returns the header of acknowledgements. Data go the other way, so they acknowledge nothing that a filter of acknowledgements
-    /// could compare. SACK blocks are not in the packet; the one-way delays of LEDBAT count as such, since they are lost with it, too.
+    /// Returns the header of acknowledgements. Data go the other way, so they acknowledge nothing that a filter of
+    /// acknowledgements could compare. SACK blocks are not in the packet; the one-way delays of LEDBAT count as such,
+    /// since they are lost with it, too.
     fn tcp(&self) -> Option<TcpHeader> {
         let is_ack = self.kind() == PacketKind::Ack && !self.flags.has(Flags::REPORT);
         is_ack.then(|| TcpHeader {
@@ -238,7 +239,8 @@ mod tests {
         assert_eq!((data.responsive(), ack.responsive(), other.responsive()), (true, true, false));
     }
 
-    /// Would catch a SYN-ACK that counts as an acknowledgement, and a SYN that counts as data or travels under another key than data.
+    /// Would catch a SYN-ACK that counts as an acknowledgement, and a SYN that counts as data or travels under another
+    /// key than data.
     #[test]
     fn packets_that_open_a_connection_are_neither_data_nor_acknowledgements() {
         use fairlane_qdisc::Packet as _;
@@ -269,7 +271,8 @@ mod tests {
         assert!([syn, answer, last].iter().all(|packet| packet.tcp().is_none() && !packet.ecn_capable()));
     }
 
-    /// Would catch a report of TFRC or data that a filter takes for acknowledgements, and SACK blocks that it does not respect.
+    /// Would catch a report of TFRC or data that a filter takes for acknowledgements, and SACK blocks that it does not
+    /// respect.
     #[test]
     fn acknowledgements_tell_their_headers() {
         use fairlane_qdisc::Packet as _;

@@ -7,7 +7,8 @@
 pub struct Shortcuts {
     /// Links between nodes are processed lazily: their events wait until packets that the link has sent could arrive.
     pub lazy_links: bool,
-    /// Hosts that nothing but their packets and timers changes take packets as soon as a lazily processed link sends them.
+    /// Hosts that nothing but their packets and timers changes take packets as soon as a lazily processed link sends
+    /// them.
     pub early_hosts: bool,
     /// The number of flows from which what packets need is prefetched.
     pub prefetch_from: usize,

@@ -153,12 +153,14 @@ fn an_on_off_application_is_greedy_or_silent() {
     }
 }
 
-/// By hand: a round trip takes 24.02496 ms, as above, and a window of one grows to two with the first acknowledgement. A page of three
-/// objects of one packet over one connection: each object needs the acknowledgement of the one before, and the last one is there after
-/// 3 · 8 µs + 12 ms. Delayed acknowledgements change nothing, as the request for the next object carries them.
+/// By hand: a round trip takes 24.02496 ms, as above, and a window of one grows to two with the first acknowledgement.
+/// A page of three objects of one packet over one connection: each object needs the acknowledgement of the one before,
+/// and the last one is there after 3 · 8 µs + 12 ms. Delayed acknowledgements change nothing, as the request for the
+/// next object carries them.
 const THREE_IN_TURN_NS: u64 = 2 * 24_024_960 + 3 * 8_000 + 12_000_000;
 
-/// Would catch objects that wait for one another without need, that do not wait, and pages that begin before the one before is acknowledged.
+/// Would catch objects that wait for one another without need, that do not wait, and pages that begin before the one
+/// before is acknowledged.
 #[test]
 fn a_page_is_complete_with_its_last_object() {
     for delayed in ["", "\ntcp = { delayed_ack = \"40ms\" }"] {
@@ -176,9 +178,9 @@ fn a_page_is_complete_with_its_last_object() {
     }
 }
 
-/// Would catch a page whose connections load more or fewer objects than it has, and sizes below the least one: with an exponential mean
-/// of one packet and a least size of four, e⁻⁴ of the objects are larger. By the sum of the geometric tail, the mean is 4 + e⁻⁴ /
-/// (1 − e⁻¹) = 4.029 packets, as sizes are rounded up.
+/// Would catch a page whose connections load more or fewer objects than it has, and sizes below the least one: with an
+/// exponential mean of one packet and a least size of four, e⁻⁴ of the objects are larger. By the sum of the geometric
+/// tail, the mean is 4 + e⁻⁴ / (1 − e⁻¹) = 4.029 packets, as sizes are rounded up.
 #[test]
 fn a_page_has_its_objects() {
     let keys = "source = \"web\"\nobjects = 50\nconnections = 6\nsize = \"1p\"\nsizes = \"exponential\"\nmin_size = \"3001b\"\nthink = \"1s\"";
@@ -190,8 +192,9 @@ fn a_page_has_its_objects() {
     assert!(pages > 500 && (mean - 4.029).abs() < 0.02, "{pages} pages, {mean} packets an object");
 }
 
-/// Would catch a phase that is left out, one that does not end, or one that goes on with the window of the one before: by hand, slow
-/// start from a window of one sends 1, 2, 4 … packets a round trip of 24.02 ms in each phase, 1 + 2 + 4 + 8 in 80 ms.
+/// Would catch a phase that is left out, one that does not end, or one that goes on with the window of the one before:
+/// by hand, slow start from a window of one sends 1, 2, 4 … packets a round trip of 24.02 ms in each phase, 1 + 2 + 4 +
+/// 8 in 80 ms.
 #[test]
 fn each_phase_is_a_new_connection() {
     let mut seen = Deliveries::default();
@@ -278,9 +281,9 @@ fn video_has_the_bit_rate_that_the_link_carries() {
     assert!((startup - 4.0 / 0.9).abs() < 0.15, "{startup}");
 }
 
-/// A link of 80 Mbit/s brings a segment of 32 Mbit in 0.4 s, so the buffer moves between 19.6 s and 23.6 s. When the link stops for t seconds the
-/// playback stands still for t minus the time in the buffer, and until the segment is there. Ten seconds more of outage
-/// are ten more of stall.
+/// A link of 80 Mbit/s brings a segment of 32 Mbit in 0.4 s, so the buffer moves between 19.6 s and 23.6 s. When the
+/// link stops for t seconds the playback stands still for t minus the time in the buffer, and until the segment is
+/// there. Ten seconds more of outage are ten more of stall.
 #[test]
 fn an_outage_stalls_by_its_time_less_the_buffer() {
     let stalled = |outage: u32| {
@@ -305,21 +308,23 @@ fn a_viewer_who_leaves_does_not_stall() {
     assert!((24..=26).contains(&left.segments), "{left:?}");
 }
 
-/// By hand: a response of 1000 bytes takes 3 · 8 µs + 12 ms, a request of 100 bytes with its acknowledgement of 40 bytes 3 · 1.12 µs + 12 ms.
-/// The first response comes after 12.024 ms, and then one each 24.02736 ms: 82 in 2 s.
+/// By hand: a response of 1000 bytes takes 3 · 8 µs + 12 ms, a request of 100 bytes with its acknowledgement of 40
+/// bytes 3 · 1.12 µs + 12 ms. The first response comes after 12.024 ms, and then one each 24.02736 ms: 82 in 2 s.
 #[test]
 fn calls_follow_each_other() {
     let run = wide("2s", "source = \"rpc\"\nrequest = \"100b\"\nsize = \"1kb\"");
     let calls = completions(&run, 0);
     assert_eq!(calls.len(), 82);
     assert!(calls.iter().all(|nanos| *nanos == 24_027_360), "{:?}", calls.first());
-    // Seven packets find the window of the calls before, once that is seven: a single round trip and six packets more on the slowest link.
+    // Seven packets find the window of the calls before, once that is seven: a single round trip and six packets more
+    // on the slowest link.
     let run = wide("2s", "source = \"rpc\"\nrequest = \"100b\"\nsize = \"7p\"");
     assert_eq!(completions(&run, 0).last(), Some(&(24_027_360 + 6 * 8_000)));
 }
 
-/// By hand: a packet of a call, 200 bytes each 20 ms, takes 3 · 1.6 µs + 12 ms, and a buffer of 60 ms: 92.0048 ms from mouth to ear, nothing
-/// lost. With a loss of 2 % at random, as much is missing, in bursts as long as chance makes them.
+/// By hand: a packet of a call, 200 bytes each 20 ms, takes 3 · 1.6 µs + 12 ms, and a buffer of 60 ms: 92.0048 ms from
+/// mouth to ear, nothing lost. With a loss of 2 % at random, as much is missing, in bursts as long as chance makes
+/// them.
 #[test]
 fn calls_are_played_behind_a_jitter_buffer() {
     let call = |loss: &str| {
@@ -335,13 +340,14 @@ fn calls_are_played_behind_a_jitter_buffer() {
     let clean = call("");
     assert_eq!((clean.missing, clean.bursts, clean.delay_ns), (0, 0, 92_004_800));
     assert!((99_999..=100_001).contains(&clean.played), "{clean:?}");
-    // The standard error of the ratio over 100,000 packets is √(0.02 · 0.98/100,000) = 0.00044, of the bursts' mean length 1/√2000 · 0.14.
+    // The standard error of the ratio over 100,000 packets is √(0.02 · 0.98/100,000) = 0.00044, of the bursts' mean
+    // length 1/√2000 · 0.14.
     let lossy = call("loss = 0.02");
     assert!((lossy.loss() - 0.02).abs() < 0.002 && (lossy.burst_ratio() - 1.0).abs() < 0.015, "{lossy:?}");
 }
 
-/// By hand: UDP of 12 ms one way, with the same back, has round trips of 24.0048 ms, those of TCP are measured: 24.02496 ms for packets of 1000
-/// bytes. Would catch a one-way delay in place of a round trip.
+/// By hand: UDP of 12 ms one way, with the same back, has round trips of 24.0048 ms, those of TCP are measured:
+/// 24.02496 ms for packets of 1000 bytes. Would catch a one-way delay in place of a round trip.
 #[test]
 fn scores_are_of_round_trips() {
     let round_trip = |flows: &str| {

@@ -133,8 +133,8 @@ impl Qdisc<Packet> for Newest {
     }
 }
 
-/// A packet arrives each 5.5 ms: every second one replaces one that was held longer, whose time then passes without a packet.
-/// Would catch a discipline that is asked late, or at a time that an earlier one has replaced.
+/// A packet arrives each 5.5 ms: every second one replaces one that was held longer, whose time then passes without a
+/// packet. Would catch a discipline that is asked late, or at a time that an earlier one has replaced.
 #[test]
 fn a_discipline_is_asked_when_it_is_ready() -> Outcome {
     for at in ["bottleneck", "cbr/0/sink"] {

@@ -93,7 +93,8 @@ fn bare_regulates_cbr_flows_within_two_seconds() {
     assert!(rate(&red, 12..20, 4.0, 20.0) / 8.0 > 1500.0, "RED does not regulate the CBR flows");
 }
 
-/// Returns the coefficient of variation of the gaps between loss events. Drops within 50 ms of each other are one event.
+/// Returns the coefficient of variation of the gaps between loss events. Drops within 50 ms of each other are one
+/// event.
 fn variation(drops: &[f64]) -> f64 {
     let mut events: Vec<f64> = Vec::new();
     for &at in drops.iter().filter(|&&at| at > 5.0) {

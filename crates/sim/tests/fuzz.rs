@@ -48,7 +48,8 @@ fn any_discipline_conserves_packets() {
     }
 }
 
-/// Would catch a panic, or an error without a position, for a scenario file with some bytes changed or for random bytes.
+/// Would catch a panic, or an error without a position, for a scenario file with some bytes changed or for random
+/// bytes.
 #[test]
 fn any_text_is_a_scenario_or_an_error_with_a_place() {
     run_all("fuzz/corpus/scenario", scenario::run);

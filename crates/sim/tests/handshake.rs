@@ -33,8 +33,8 @@ const OPEN_NS: u64 = 2 * 12_000_960;
 /// By hand: the first data wait for the ACK, 0.32 µs on the first link, and take 3 · 8 µs + 12 ms.
 const FIRST_NS: u64 = OPEN_NS + 320 + 24_000 + 12_000_000;
 
-/// By hand: rounds of 1, 2 and 4 packets, of which the first begins behind the ACK. A round trip of data takes 24.02496 ms; the four of
-/// the last round take 32 µs on the first link, and the last one takes two more.
+/// By hand: rounds of 1, 2 and 4 packets, of which the first begins behind the ACK. A round trip of data takes 24.02496
+/// ms; the four of the last round take 32 µs on the first link, and the last one takes two more.
 const SEVEN_NS: u64 = OPEN_NS + 320 + 2 * 24_024_960 + 32_000 + 2 * 8_000 + 12_000_000;
 
 /// Would catch a handshake that takes no time, one that counts as data, or packets of another size.
@@ -66,8 +66,9 @@ fn each_transfer_opens_a_connection() {
     assert!((completions.len()..=completions.len() + 1).contains(&syns), "{syns} SYNs");
 }
 
-/// By hand: three connections open at once; behind the SYNs of the other two the last one is 0.64 µs late, which ends at the bottleneck,
-/// where the last of three packets of data waits for two others: 5 · 8 µs + 12 ms from the ACK of the first one, which takes 0.32 µs.
+/// By hand: three connections open at once; behind the SYNs of the other two the last one is 0.64 µs late, which ends
+/// at the bottleneck, where the last of three packets of data waits for two others: 5 · 8 µs + 12 ms from the ACK of
+/// the first one, which takes 0.32 µs.
 #[test]
 fn the_connections_of_a_page_open_together() {
     let keys =
@@ -79,8 +80,8 @@ fn the_connections_of_a_page_open_together() {
     assert!(startups().count() == pages().count() && startups().all(|nanos| *nanos == FIRST_NS));
 }
 
-/// Would catch SYNs that no loss reaches, or whose timer does not back off: with an initial timeout of 1 s they are sent at 0, 1, 3 and
-/// 7 s.
+/// Would catch SYNs that no loss reaches, or whose timer does not back off: with an initial timeout of 1 s they are
+/// sent at 0, 1, 3 and 7 s.
 #[test]
 fn a_lost_syn_is_sent_again() {
     let keys = "tcp = { preset = \"modern\", handshake = true }";

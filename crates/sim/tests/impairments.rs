@@ -102,12 +102,12 @@ fn bursts_are_those_of_the_chain() {
     assert!(near(log.lost.len(), log.departed.len(), 0.45), "{}", log.lost.len());
 }
 
-/// By hand from mm-link's source. The trace has opportunities of 1504 bytes at 2 ms, two at 4 ms and one at 7 ms, and begins again there: 9,
-/// 11 (two), 14 ms. Of the first arrivals, at 0 ms, the first packet and 504 bytes of the second leave at 2 ms, the
-/// rest of the second at 4 ms with the third, which came at 2 ms, too late for the opportunity of that time; the rest
-/// of those at 4 ms is lost, since the fourth comes at that time. 3000 bytes at 7.5 ms take the opportunity at 9 ms and
-/// all but 1512 bytes of the two at 11 ms. These are for 1504 of the sixth and 8 of the seventh packet, whose other 12
-/// bytes leave at 14 ms. The link's delay is 1 ms.
+/// By hand from mm-link's source. The trace has opportunities of 1504 bytes at 2 ms, two at 4 ms and one at 7 ms, and
+/// begins again there: 9, 11 (two), 14 ms. Of the first arrivals, at 0 ms, the first packet and 504 bytes of the second
+/// leave at 2 ms, the rest of the second at 4 ms with the third, which came at 2 ms, too late for the opportunity of
+/// that time; the rest of those at 4 ms is lost, since the fourth comes at that time. 3000 bytes at 7.5 ms take the
+/// opportunity at 9 ms and all but 1512 bytes of the two at 11 ms. These are for 1504 of the sixth and 8 of the seventh
+/// packet, whose other 12 bytes leave at 14 ms. The link's delay is 1 ms.
 #[test]
 fn a_trace_delivers_at_its_moments() -> Result<(), Box<dyn std::error::Error>> {
     let place = tempfile::tempdir()?;
@@ -198,9 +198,9 @@ fn frames(aggregation: &str, rate: &str) -> (Run, Log) {
     (observe(&text, &mut log), log)
 }
 
-/// Closed form: N packets of L bits take T + N · L / C, so N = 8, T = 500 µs and L / C = 400 µs carry 8 packets each 3.7 ms. With a time of
-/// 1 ms a frame takes 3 packets, since two take less: 3 each 1.7 ms. Would catch a frame that waits once for each packet, or takes arrivals
-/// after its start.
+/// Closed form: N packets of L bits take T + N · L / C, so N = 8, T = 500 µs and L / C = 400 µs carry 8 packets each
+/// 3.7 ms. With a time of 1 ms a frame takes 3 packets, since two take less: 3 each 1.7 ms. Would catch a frame that
+/// waits once for each packet, or takes arrivals after its start.
 #[test]
 fn frames_share_their_access_time() {
     for (aggregation, packets, micros) in [
@@ -220,8 +220,8 @@ fn frames_share_their_access_time() {
     }
 }
 
-/// By hand: a packet of 1 Mbit/s finds the link free, waits 500 µs for access, takes 400 µs and arrives after 1 ms more. Would catch a delay
-/// that is left out, and frames that wait for more packets.
+/// By hand: a packet of 1 Mbit/s finds the link free, waits 500 µs for access, takes 400 µs and arrives after 1 ms
+/// more. Would catch a delay that is left out, and frames that wait for more packets.
 #[test]
 fn a_lone_packet_waits_for_access() {
     let (run, log) = frames("{ packets = 8, access = \"500us\" }", "1mbit");
@@ -252,8 +252,8 @@ impl Observer for Acks {
     fn delivered(&mut self, _at: fairlane_qdisc::Time, _flow: u32, _seq: u32) {}
 }
 
-/// Without losses of data each acknowledgement says more than the one before, so a frame sends one for a flow. Would catch one that is kept
-/// or one too many that goes, and data that are not acknowledged in the end.
+/// Without losses of data each acknowledgement says more than the one before, so a frame sends one for a flow. Would
+/// catch one that is kept or one too many that goes, and data that are not acknowledged in the end.
 #[test]
 fn a_frame_sends_the_last_acknowledgement_of_a_flow() {
     let run = |thin: bool| {
@@ -359,7 +359,8 @@ fn jitter_is_uniform_and_reorders_only_when_told() {
     assert!(free.iter().all(|delay| (12.0..=28.0).contains(delay)));
     let mean = free.iter().sum::<f64>() / free.len() as f64;
     let variance = free.iter().map(|delay| (delay - mean) * (delay - mean)).sum::<f64>() / free.len() as f64;
-    // A uniform distribution over 16 ms has mean 20 ms and variance 16²/12. Five standard errors are 0.16 ms and 0.7 ms².
+    // A uniform distribution over 16 ms has mean 20 ms and variance 16²/12. Five standard errors are 0.16 ms and 0.7
+    // ms².
     assert!((mean - 20.0).abs() < 0.17 && (variance - 256.0 / 12.0).abs() < 0.8, "{mean} ± {variance}");
     let (queued, in_order) = delays(false);
     assert!(in_order);

@@ -60,8 +60,8 @@ fn simulate(limit: u32, access_rate: &str, droptail: bool, traffic: &str) -> (Ru
 /// The limits and rates of the host links.
 const TAILS: [(u32, &str); 4] = [(1, "1mbit"), (4, "2mbit"), (1000, "10mbit"), (40, "50kbit")];
 
-/// Would catch any difference between a plain link and DropTail in deliveries or drops, also where another flow's SYN is the last packet that
-/// crossed a link of the same kind.
+/// Would catch any difference between a plain link and DropTail in deliveries or drops, also where another flow's SYN
+/// is the last packet that crossed a link of the same kind.
 #[test]
 fn a_plain_link_equals_droptail_for_bursts() {
     let traffic = r#"
@@ -101,7 +101,8 @@ fn a_plain_link_equals_droptail_for_bursts() {
     assert!(with_drops >= 1, "no host link was ever full, so the test shows nothing");
 }
 
-/// Would catch a link of acknowledgements whose limit is not kept: the links of hosts behind it let its packets pass at once.
+/// Would catch a link of acknowledgements whose limit is not kept: the links of hosts behind it let its packets pass at
+/// once.
 #[test]
 fn a_congested_way_back_drops_acknowledgements() {
     let text = r#"
@@ -180,9 +181,9 @@ impl Observer for Filtered {
     fn delivered(&mut self, _at: fairlane_qdisc::Time, _flow: u32, _seq: u32) {}
 }
 
-/// A link carries 5000 packets of 1000 bytes a second, and back 100 acknowledgements of 40 bytes, each of which repeats those before it.
-/// Would catch packets that do not tell that they are acknowledgements, so that none is dropped, and a filter that drops what no other
-/// acknowledgement repeats, so that the senders stall.
+/// A link carries 5000 packets of 1000 bytes a second, and back 100 acknowledgements of 40 bytes, each of which repeats
+/// those before it. Would catch packets that do not tell that they are acknowledgements, so that none is dropped, and a
+/// filter that drops what no other acknowledgement repeats, so that the senders stall.
 #[test]
 fn filtered_acknowledgements_leave_room() {
     let simulate = |filter: &str| {

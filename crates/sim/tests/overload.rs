@@ -35,8 +35,8 @@ fn protects(scenario: &str, link_bps: f64, group: &str, rate: &str, settings: &[
     assert!((dropped + passed - 1.0).abs() <= 300.0 / queue.arrived.mean, "{dropped} dropped, {passed} passed");
 }
 
-/// A link with a full queue is busy all the time, also in 1.002 s, in which 125 and a quarter packets are sent. Would catch packets that
-/// cross an end of the window and count as a whole or not at all.
+/// A link with a full queue is busy all the time, also in 1.002 s, in which 125 and a quarter packets are sent. Would
+/// catch packets that cross an end of the window and count as a whole or not at all.
 #[test]
 fn a_busy_link_is_used_to_one() {
     for (warmup, duration) in [("10001ms", "11003ms"), ("10s", "11s"), ("10003ms", "10006ms")] {

@@ -52,8 +52,8 @@ fn a_slow_shaper_is_the_link() {
     assert_eq!(sum(buffer, |flow| flow.arrived), sum(whole, |flow| flow.departed));
 }
 
-/// A shaper above the traffic's rate does nothing, and the buffer is the queue. Would catch a buffer of another size, its drops
-/// missing in the whole queue, and delays that begin at the buffer.
+/// A shaper above the traffic's rate does nothing, and the buffer is the queue. Would catch a buffer of another size,
+/// its drops missing in the whole queue, and delays that begin at the buffer.
 #[test]
 fn a_fast_shaper_leaves_the_queue_to_the_buffer() {
     let alone = simulate(&scenario(30, "rate = \"1mbit\"\nqueue = { kind = \"droptail\", limit = \"20p\" }", CBR));
@@ -69,8 +69,9 @@ fn a_fast_shaper_leaves_the_queue_to_the_buffer() {
     assert_eq!(delays(&bytes.queues[1]), delays(buffer), "20 packets of 1000 bytes");
 }
 
-/// 1.5 Mbit/s of arrivals at a shaper of 1.2 and a link of 1: of each second's packets 0.3 Mbit are dropped by the discipline and 0.2
-/// by the buffer, once both are full. Would catch packets that are counted twice or lost between the two.
+/// 1.5 Mbit/s of arrivals at a shaper of 1.2 and a link of 1: of each second's packets 0.3 Mbit are dropped by the
+/// discipline and 0.2 by the buffer, once both are full. Would catch packets that are counted twice or lost between the
+/// two.
 #[test]
 fn both_parts_drop_what_they_cannot_hold() {
     let link = "rate = \"1mbit\"\nqueue = { kind = \"droptail\", limit = \"10p\" }\nshaper = { rate = \"1200kbit\", buffer = \"10p\" }";
@@ -118,9 +119,9 @@ impl Observer for Log {
     }
 }
 
-/// Four flows of data, and then six of probes with a probe each 0.3 s. In 30 s each is sent 100 times, and crosses the discipline
-/// (link 0), the buffer (2) and the way back (1). Would catch probes that skip a queue, are sent at another rate or size, or count as
-/// data.
+/// Four flows of data, and then six of probes with a probe each 0.3 s. In 30 s each is sent 100 times, and crosses the
+/// discipline (link 0), the buffer (2) and the way back (1). Would catch probes that skip a queue, are sent at another
+/// rate or size, or count as data.
 #[test]
 fn probes_are_traffic_of_every_queue() {
     let shaper =
@@ -193,8 +194,9 @@ fn the_discipline_learns_every_rate() {
     assert_eq!([rate("bottleneck"), rate("bottleneck/buffer")], [Some(8_000_000), Some(10_000_000)]);
 }
 
-/// Shapers in both directions, in front of wires with loss, jitter and reordering, under traffic both ways. The engine checks at the
-/// end of each run in debug builds that no packet is unaccounted for. Would catch a run that depends on its observer.
+/// Shapers in both directions, in front of wires with loss, jitter and reordering, under traffic both ways. The engine
+/// checks at the end of each run in debug builds that no packet is unaccounted for. Would catch a run that depends on
+/// its observer.
 #[test]
 fn any_link_can_have_a_shaper() {
     let traffic = format!("{UPLOAD}[[flows]]\nname = \"download\"\nkind = \"tcp\"\nfrom = \"right\"\nto = \"left\"\n");

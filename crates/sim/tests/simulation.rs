@@ -1,4 +1,5 @@
-//! Simulations in steps: any slices give the run as a whole, and what changes on the way has the effect that arithmetic predicts.
+//! Simulations in steps: any slices give the run as a whole, and what changes on the way has the effect that arithmetic
+//! predicts.
 
 use std::path::Path;
 
@@ -39,8 +40,8 @@ fn stepped(scenario: &Scenario, slice: Duration) -> Result<Run, Box<dyn std::err
     Ok(simulation.finish(&Control::default()))
 }
 
-/// Would catch an event at the end of a slice that is handled twice, never, or in another order; a warm-up that ends at a step instead of
-/// at its time; and reading that disturbs.
+/// Would catch an event at the end of a slice that is handled twice, never, or in another order; a warm-up that ends at
+/// a step instead of at its time; and reading that disturbs.
 #[test]
 fn any_slices_give_the_same_run() -> Outcome {
     for name in ["choke-fig3.toml", "parking-lot.toml", "varying-rate.toml", "autorate.toml", "web.toml"] {
@@ -93,8 +94,8 @@ fn flood(rate: &str, limit: &str, source: &str) -> Result<Scenario, Box<dyn std:
     Ok(Document::parse("flood.toml", &text)?.scenario()?)
 }
 
-/// A full link of 1 Mbit/s and then of 4 Mbit/s carries 5 s × 1 Mbit/s + 5 s × 4 Mbit/s = 25 Mbit in 10 s, 2.5 Mbit/s in the mean. Would
-/// catch a rate that the link or the outcome does not follow.
+/// A full link of 1 Mbit/s and then of 4 Mbit/s carries 5 s × 1 Mbit/s + 5 s × 4 Mbit/s = 25 Mbit in 10 s, 2.5 Mbit/s
+/// in the mean. Would catch a rate that the link or the outcome does not follow.
 #[test]
 fn a_link_follows_its_rate() -> Outcome {
     let mut simulation = Simulation::new(&flood("1mbit", "50p", "8mbit")?, 0)?;
@@ -105,14 +106,15 @@ fn a_link_follows_its_rate() -> Outcome {
     assert_eq!(run.queues[0].rate_bps, 2_500_000.0);
     let sent: u64 = run.queues[0].flows.iter().map(|flow| flow.departed_bytes).sum();
     let carried = 8.0 * (sent as f64 + run.queues[0].edge_bytes);
-    // Less the packet that was being sent at the old rate, 8 ms of the new one at most, and the time to the first packet.
+    // Less the packet that was being sent at the old rate, 8 ms of the new one at most, and the time to the first
+    // packet.
     assert!((25e6 - 40_000.0..=25e6).contains(&carried), "{carried}");
     assert!(run.expected.fair_bps.is_empty(), "a fair rate would be that of one of the two");
     Ok(())
 }
 
-/// At 80 kbit/s a source sends a packet of 1000 bytes each 100 ms, at 800 kbit/s each 10 ms: 50 packets in the first 5 s and 500 in
-/// those after, less one gap of the old rate.
+/// At 80 kbit/s a source sends a packet of 1000 bytes each 100 ms, at 800 kbit/s each 10 ms: 50 packets in the first 5
+/// s and 500 in those after, less one gap of the old rate.
 #[test]
 fn a_source_follows_its_rate() -> Outcome {
     let mut simulation = Simulation::new(&flood("10mbit", "50p", "80kbit")?, 0)?;
@@ -127,8 +129,8 @@ fn a_source_follows_its_rate() -> Outcome {
     Ok(())
 }
 
-/// A change before the first packet gives the run that had these values from the start: DropTail draws no random numbers. Would catch a
-/// change that holds for part of the links only.
+/// A change before the first packet gives the run that had these values from the start: DropTail draws no random
+/// numbers. Would catch a change that holds for part of the links only.
 #[test]
 fn a_change_at_the_start_is_as_good_as_a_scenario() -> Outcome {
     let mut simulation = Simulation::new(&flood("1mbit", "50p", "8mbit")?, 0)?;
@@ -140,8 +142,9 @@ fn a_change_at_the_start_is_as_good_as_a_scenario() -> Outcome {
     Ok(())
 }
 
-/// Would catch a change of parameters that drops queued packets, lets new ones pass them, or counts packets twice. With 50 packets in
-/// the queue and a new limit of 20 there are 70 at most, and 20 once the 50 have left, which takes 50 × 8 ms.
+/// Would catch a change of parameters that drops queued packets, lets new ones pass them, or counts packets twice. With
+/// 50 packets in the queue and a new limit of 20 there are 70 at most, and 20 once the 50 have left, which takes 50 × 8
+/// ms.
 #[test]
 fn queued_packets_leave_before_a_new_discipline() -> Outcome {
     let mut simulation = Simulation::new(&flood("1mbit", "50p", "8mbit")?, 0)?;

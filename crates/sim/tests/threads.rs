@@ -36,8 +36,8 @@ fn on(scenario: &Scenario, threads: usize) -> String {
     format!("{run:?}")
 }
 
-/// Would catch an event that comes in another order, a packet or an option that is lost between parts, and counts of a part that are missing
-/// or counted twice.
+/// Would catch an event that comes in another order, a packet or an option that is lost between parts, and counts of a
+/// part that are missing or counted twice.
 #[test]
 fn any_number_of_threads_gives_the_same_result() {
     for (name, duration) in DIVIDED {
@@ -51,7 +51,8 @@ fn any_number_of_threads_gives_the_same_result() {
     }
 }
 
-/// Would catch a scenario that is divided although a packet may affect another part at once, and a reason that names something else.
+/// Would catch a scenario that is divided although a packet may affect another part at once, and a reason that names
+/// something else.
 #[test]
 fn what_cannot_be_divided_runs_on_one_thread() {
     let reason = |name: &str, changes: &[(&str, &str)]| {
@@ -73,8 +74,8 @@ fn what_cannot_be_divided_runs_on_one_thread() {
     );
 }
 
-/// Few packets, with delays so short that the parts meet after each step. Would catch a packet that is between two parts when they meet, and is
-/// forgotten, and flows that begin after the warm-up and are measured from another time.
+/// Few packets, with delays so short that the parts meet after each step. Would catch a packet that is between two
+/// parts when they meet, and is forgotten, and flows that begin after the warm-up and are measured from another time.
 #[test]
 fn idle_time_is_skipped_between_parts() {
     let few = [
@@ -106,7 +107,8 @@ fn stop_later() -> f64 {
     0.0
 }
 
-/// Would catch a run that goes on after it was told to stop, and one that loses what it has measured or whose parts stop at different times.
+/// Would catch a run that goes on after it was told to stop, and one that loses what it has measured or whose parts
+/// stop at different times.
 #[test]
 fn a_stopped_run_is_partial() {
     let of = |duration: &str| scenario("choke-fig3", &[("duration", duration), ("warmup", "200ms")]);

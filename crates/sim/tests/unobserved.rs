@@ -1,4 +1,5 @@
-//! Every combination of the simulator's shortcuts gives the result of an observed run, which takes none, digit by digit.
+//! Every combination of the simulator's shortcuts gives the result of an observed run, which takes none, digit by
+//! digit.
 
 // More than 500 lines: one comparison, and the networks that are drawn for it.
 
@@ -154,7 +155,8 @@ fn dumbbell(queue: &str, access: &str, back: &str) -> Scenario {
 #[test]
 fn every_discipline_gives_the_same_result() {
     for kind in fairlane_qdisc::Kind::ALL {
-        // Equal links and packets, so that many meet in the same nanosecond; then links that are slow enough for packets to wait.
+        // Equal links and packets, so that many meet in the same nanosecond; then links that are slow enough for
+        // packets to wait.
         for (access, back) in [("10mbit", "2mbit"), ("1500kbit", "50kbit")] {
             let [observed, unobserved] = both(&dumbbell(kind.name(), access, back));
             assert!(observed == unobserved, "{kind} with access of {access}:\n{observed}\n{unobserved}");
@@ -171,8 +173,8 @@ fn step_both(observed: &mut Simulation<Idle>, unobserved: &mut Simulation, now: 
     assert!(observed.flows().eq(unobserved.flows()), "at {now:?}");
 }
 
-/// Would catch state that is read between steps before all has happened that happens until then, and a link whose rate changes and whose
-/// packets are then looked at too late.
+/// Would catch state that is read between steps before all has happened that happens until then, and a link whose rate
+/// changes and whose packets are then looked at too late.
 #[test]
 fn steps_show_the_same_state() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/choke-fig3.toml");
@@ -204,8 +206,8 @@ impl Observer for Deliveries {
     }
 }
 
-/// Each step ends in the nanosecond in which a packet arrives. Would catch one that a step delivers early although it arrives at
-/// its end, and one that it leaves out.
+/// Each step ends in the nanosecond in which a packet arrives. Would catch one that a step delivers early although it
+/// arrives at its end, and one that it leaves out.
 #[test]
 fn steps_that_end_at_an_arrival_show_the_same_state() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/choke-fig3.toml");
@@ -220,8 +222,8 @@ fn steps_that_end_at_an_arrival_show_the_same_state() {
     }
 }
 
-/// So many flows that what their packets need is prefetched: then packets that a link has begun to send are kept a while. Would catch packets that
-/// are kept beyond the end of a step, or come to their hosts in another order.
+/// So many flows that what their packets need is prefetched: then packets that a link has begun to send are kept a
+/// while. Would catch packets that are kept beyond the end of a step, or come to their hosts in another order.
 #[test]
 fn many_flows_show_the_same_state() {
     let text = r#"
@@ -267,8 +269,8 @@ fn many_flows_show_the_same_state() {
     assert!(observed == unobserved, "the results differ");
 }
 
-/// Two links in a row, of which the first one becomes 250 times as fast: what it sends takes less time than the second one was told that it would. Would
-/// catch a link that is still looked at as late as before.
+/// Two links in a row, of which the first one becomes 250 times as fast: what it sends takes less time than the second
+/// one was told that it would. Would catch a link that is still looked at as late as before.
 #[test]
 fn a_faster_link_is_looked_at_sooner() {
     let scenario = |rate: &str| {
@@ -306,7 +308,8 @@ fn a_faster_link_is_looked_at_sooner() {
     }
 }
 
-/// A link of a rate that no file may have, at which a packet takes no time. Would catch a link that is looked at again and again at the same time.
+/// A link of a rate that no file may have, at which a packet takes no time. Would catch a link that is looked at again
+/// and again at the same time.
 #[test]
 fn the_fastest_link_is_looked_at() {
     let mut scenario = dumbbell("droptail", "10mbit", "1gbit");
@@ -323,8 +326,9 @@ fn one_of<'a>(random: &mut Stream, choices: &[&'a str]) -> &'a str {
     choices[random.below(choices.len() as u32) as usize]
 }
 
-/// Returns a chain of three nodes whose links, hosts and flows are drawn: timers that are due before a packet, delayed acknowledgements, hosts'
-/// links that are slow, have a discipline or do not exist, flows that stop and that start again, and routes between neighbouring hosts.
+/// Returns a chain of three nodes whose links, hosts and flows are drawn: timers that are due before a packet, delayed
+/// acknowledgements, hosts' links that are slow, have a discipline or do not exist, flows that stop and that start
+/// again, and routes between neighbouring hosts.
 fn drawn(random: &mut Stream) -> String {
     let mut text = String::from("duration = \"3s\"\nwarmup = \"200ms\"\n");
     for (from, to) in [("a", "b"), ("b", "c")] {
@@ -417,7 +421,8 @@ fn parsed(text: &str) -> Scenario {
     read.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Stops a run again and again, and returns the number of stops. At each one its state must be that of an observed run at this time.
+/// Stops a run again and again, and returns the number of stops. At each one its state must be that of an observed run
+/// at this time.
 fn stops(scenario: &Scenario) -> usize {
     let mut observed = Simulation::observed(scenario, 0, Idle).unwrap_or_else(|error| panic!("{error}"));
     let mut unobserved = Simulation::new(scenario, 0).unwrap_or_else(|error| panic!("{error}"));
@@ -441,8 +446,9 @@ fn a_stopped_run_shows_the_state_at_its_time() {
     assert!(stops(&scenario(&path, &[("warmup", "0s"), ("duration", "3s")])) > 1);
 }
 
-/// Two pairs of hosts of equal delays, whose packets all arrive at the same nanoseconds, and a flow whose timers stop the run at other times. Would
-/// catch a stop that shows a part of what happens at its last nanosecond: early, or in event order, as with transfers.
+/// Two pairs of hosts of equal delays, whose packets all arrive at the same nanoseconds, and a flow whose timers stop
+/// the run at other times. Would catch a stop that shows a part of what happens at its last nanosecond: early, or in
+/// event order, as with transfers.
 #[test]
 fn a_stopped_run_shows_all_that_happens_at_once() {
     let link = |from: &str, to: &str, delay: &str| {
@@ -463,8 +469,8 @@ fn a_stopped_run_shows_all_that_happens_at_once() {
     }
 }
 
-/// Would catch a run that asks seldom whether it is stopped, where there are no events but those at links: each packet has three there, and a run goes
-/// on for 16,384.
+/// Would catch a run that asks seldom whether it is stopped, where there are no events but those at links: each packet
+/// has three there, and a run goes on for 16,384.
 #[test]
 fn a_run_is_stopped_soon() {
     let scenario = parsed(
@@ -497,8 +503,8 @@ fn a_run_is_stopped_soon() {
     }
 }
 
-/// A link that reorders lets data overtake the copy of a SYN, and a delayed acknowledgement is due before the copy arrives. Would catch an answer
-/// that the host sends before that acknowledgement.
+/// A link that reorders lets data overtake the copy of a SYN, and a delayed acknowledgement is due before the copy
+/// arrives. Would catch an answer that the host sends before that acknowledgement.
 #[test]
 fn a_copy_of_a_syn_does_not_overtake_a_timer() {
     for seed in 0..40 {

@@ -1,5 +1,6 @@
-//! Requirements of tests on a machine. A test that lacks something calls [`because`] and returns: the skip is printed and written down, and
-//! the test fails if the environment requires what is missing. [`Watch`] measures whether the machine was busy.
+//! Requirements of tests on a machine. A test that lacks something calls [`because`] and returns: the skip is printed
+//! and written down, and the test fails if the environment requires what is missing. [`Watch`] measures whether the
+//! machine was busy.
 //!
 //! ```
 //! if std::process::Command::new("nft").arg("-v").output().is_err() {
@@ -73,7 +74,8 @@ fn words() -> impl Iterator<Item = &'static str> {
     REQUIREMENTS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(' ').next())
 }
 
-/// The name of the running test, after its program: that of the thread, or the place of the call where threads have other names.
+/// The name of the running test, after its program: that of the thread, or the place of the call where threads have
+/// other names.
 fn test(place: &Location<'_>) -> String {
     let program = std::env::current_exe().ok();
     let program =

@@ -28,10 +28,11 @@ pub struct Waits {
 
 /// Watches a machine while a test measures in real time, and tells how long somebody had to wait for a processor.
 ///
-/// A thread on each processor sleeps for a millisecond again and again, and notes how much longer it took: that is seen where a
-/// processor is taken away as a whole, as from a virtual machine. Another looks at the time that the watched threads of this process
-/// were ready to run and had no processor (the second number of `/proc/…/schedstat`, of the kernel's scheduler). Neither asks the code
-/// under test: one that is slow, or that sleeps, does not wait for a processor.
+/// A thread on each processor sleeps for a millisecond again and again, and notes how much longer it took: that is seen
+/// where a processor is taken away as a whole, as from a virtual machine. Another looks at the time that the watched
+/// threads of this process were ready to run and had no processor (the second number of `/proc/…/schedstat`, of the
+/// kernel's scheduler). Neither asks the code under test: one that is slow, or that sleeps, does not wait for a
+/// processor.
 #[derive(Debug)]
 pub struct Watch {
     over: Arc<AtomicBool>,
@@ -40,8 +41,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts to watch the processors and the threads of this process whose names satisfy `watched`. Threads that start later are
-    /// watched, too. Linux keeps 15 bytes of a name.
+    /// Starts to watch the processors and the threads of this process whose names satisfy `watched`. Threads that start
+    /// later are watched, too. Linux keeps 15 bytes of a name.
     #[must_use]
     pub fn start(watched: fn(&str) -> bool) -> Self {
         let over = Arc::new(AtomicBool::new(false));
@@ -143,8 +144,8 @@ fn waited(watched: fn(&str) -> bool) -> HashMap<String, u64> {
 mod tests {
     use super::*;
 
-    /// Time that the code under test spends is not the machine's: neither sleeping nor computing counts as waiting. Would catch a
-    /// measure that excuses slow code.
+    /// Time that the code under test spends is not the machine's: neither sleeping nor computing counts as waiting.
+    /// Would catch a measure that excuses slow code.
     #[test]
     fn a_thread_that_sleeps_or_computes_does_not_wait() {
         let over = AtomicBool::new(false);
@@ -163,7 +164,8 @@ mod tests {
         assert!(longest < Duration::from_millis(100), "{longest:?}");
     }
 
-    /// Two threads that compute on one processor wait for each other. Would catch a watch of other threads, and one that sees nothing.
+    /// Two threads that compute on one processor wait for each other. Would catch a watch of other threads, and one
+    /// that sees nothing.
     #[cfg(target_os = "linux")]
     #[test]
     fn threads_that_share_a_processor_wait() {
@@ -186,7 +188,8 @@ mod tests {
         let threads = [compute(), compute(), compute()];
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         over.store(true, Ordering::Relaxed);
-        // Three threads take turns for a second, so that two seconds are waited altogether, less what the machine has others do.
+        // Three threads take turns for a second, so that two seconds are waited altogether, less what the machine has
+        // others do.
         let Waits { longest, total } = watch.join().unwrap();
         assert!(before == 0 && longest > Duration::from_micros(500), "{longest:?}");
         assert!(total > Duration::from_millis(500) && total > longest, "{total:?}");

@@ -1,22 +1,25 @@
 //! Back CHOKe with memory: an arrival of one of the last `k` flows admitted is dropped.
 //!
-//! Pan, Prabhakar and Psounis 2000, section IV.B, equations 4 and 5 for k = 1, Table III. Flows are independent Poisson processes
-//! of rates `lambda_i` with sum `Lambda`. The memory, from the newest flow to the oldest, is a Markov chain: at each admission the
-//! next flow is `l`, none of those in it, with probability `lambda_l / (Lambda - sum of those in it)`. Its law,
+//! Pan, Prabhakar and Psounis 2000, section IV.B, equations 4 and 5 for k = 1, Table III. Flows are independent Poisson
+//! processes of rates `lambda_i` with sum `Lambda`. The memory, from the newest flow to the oldest, is a Markov chain:
+//! at each admission the next flow is `l`, none of those in it, with probability
+//! `lambda_l / (Lambda - sum of those in it)`. Its law,
 //!
 //! `pi(i_1 … i_k) = C lambda_i1 … lambda_ik (Lambda - lambda_i1 - … - lambda_ik)`,
 //!
-//! solves the balance of the chain and of its reverse, which forgets the newest flow instead. It does not depend on the order of
-//! the flows in memory. So sums over states are elementary symmetric polynomials: let `e_j` be that of degree j of all rates and
-//! `e_j(-i)` that of all rates but `lambda_i`. Then
+//! solves the balance of the chain and of its reverse, which forgets the newest flow instead. It does not depend on the
+//! order of the flows in memory. So sums over states are elementary symmetric polynomials: let `e_j` be that of degree
+//! j of all rates and `e_j(-i)` that of all rates but `lambda_i`. Then
 //!
 //! * the share of flow i in the admitted packets is `lambda_i e_k(-i) / ((k + 1) e_(k+1))`;
-//! * a state lasts `1 / (Lambda - sum)` on average, so in time its probability is the product of the rates alone, and flow i is
-//!   admitted at the rate `lambda_i e_k(-i) / e_k`;
-//! * all flows together are admitted at the rate `(k + 1) e_(k+1) / e_k`, and **the queue is stable when that is below `mu`**.
+//! * a state lasts `1 / (Lambda - sum)` on average, so in time its probability is the product of the rates alone, and
+//!   flow i is admitted at the rate `lambda_i e_k(-i) / e_k`;
+//! * all flows together are admitted at the rate `(k + 1) e_(k+1) / e_k`, and **the queue is stable when that is below
+//!   `mu`**.
 //!
-//! The paper prints another condition, `sum of lambda_i pi_i < mu`, where `pi_i` is the share of flow i. That is not the admitted
-//! rate: for rates 1, 1, 1, 7 and k = 1 it gives 3.625 where 4.8 is admitted, and for k = 3 it gives 2.5 where 14/11 is.
+//! The paper prints another condition, `sum of lambda_i pi_i < mu`, where `pi_i` is the share of flow i. That is not
+//! the admitted rate: for rates 1, 1, 1, 7 and k = 1 it gives 3.625 where 4.8 is admitted, and for k = 3 it gives 2.5
+//! where 14/11 is.
 //!
 //! A rule that compares with the true tail of a queue that is served from its head has no such closed form.
 
@@ -50,8 +53,8 @@ impl BackChoke {
     /// The calculation takes time and memory in proportion to the number of flows times `k`.
     ///
     /// # Errors
-    /// When a rate is out of its range, when there are none or more than 1000, and when the memory holds all flows: then nothing
-    /// would pass any more once each has been admitted.
+    /// When a rate is out of its range, when there are none or more than 1000, and when the memory holds all flows:
+    /// then nothing would pass any more once each has been admitted.
     pub fn new(lambda: &[f64], k: usize) -> Result<Self, Error> {
         rates("rates", lambda)?;
         if k >= lambda.len() {
@@ -95,10 +98,10 @@ impl BackChoke {
 
 /// For each flow the part of time during which it is not in memory, `e_k(-i) / e_k`.
 ///
-/// The polynomials leave the range of floating point with many flows. So the memory is seen as independent trials instead, of
-/// which flow i succeeds with `p_i = w lambda_i / (1 + w lambda_i)`, given that k succeed in all: that is the same law
-/// for every w. With the w that makes k the mean number, the probabilities are those of likely events. All terms are
-/// positive, so none of the digits are lost.
+/// The polynomials leave the range of floating point with many flows. So the memory is seen as independent trials
+/// instead, of which flow i succeeds with `p_i = w lambda_i / (1 + w lambda_i)`, given that k succeed in all: that is
+/// the same law for every w. With the w that makes k the mean number, the probabilities are those of likely events. All
+/// terms are positive, so none of the digits are lost.
 fn passing(lambda: &[f64], k: usize) -> Vec<f64> {
     if k == 0 {
         return vec![1.0; lambda.len()];

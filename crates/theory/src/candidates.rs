@@ -1,18 +1,19 @@
 //! CHOKe that draws `k` candidates, with `M` equal unresponsive flows among many TCP flows.
 //!
-//! The model of [`Choke`](crate::Choke), without early drops, for the multiple candidates of Pan, Prabhakar and Psounis 2000,
-//! section II. Each unresponsive flow arrives at `a` times the link's rate and has a part `h` of the queue. It is admitted at
-//! `a (1 - h)^k`, when no candidate matches; every arrival hits each of its packets with `k` times the probability of one
-//! candidate, and what leaks is what matches, `k h = (1 - h)^k (1 - z)`. With `z = exp(-L)`:
+//! The model of [`Choke`](crate::Choke), without early drops, for the multiple candidates of Pan, Prabhakar and Psounis
+//! 2000, section II. Each unresponsive flow arrives at `a` times the link's rate and has a part `h` of the queue. It is
+//! admitted at `a (1 - h)^k`, when no candidate matches; every arrival hits each of its packets with `k` times the
+//! probability of one candidate, and what leaks is what matches, `k h = (1 - h)^k (1 - z)`. With `z = exp(-L)`:
 //!
 //! * its share of the link is `s = a z (1 - h)^k`;
 //! * TCP's `1 - M h` of the queue passes at `1 - M s`, so that `L = a k (1 - M h) / (1 - M s)`;
 //! * `a = L / (k (1 - M h) + M L z (1 - h)^k)`.
 //!
-//! `h` rises with the load. When `M h` reaches 1 at a finite load, the flows fill the queue and TCP starves: it does if and only
-//! if `(1 - 1/M)^k > k/M`, at a load of each flow of `1 / (M ((1 - 1/M)^k - k/M))`. Above it nothing is left for TCP, and the
-//! queue grows until RED or its limit drops what the comparisons do not. Otherwise TCP keeps something at any load. With equality
-//! (two flows and one candidate) that goes to zero, as `1 / (2 ln a)`; else to the whole link.
+//! `h` rises with the load. When `M h` reaches 1 at a finite load, the flows fill the queue and TCP starves: it does if
+//! and only if `(1 - 1/M)^k > k/M`, at a load of each flow of `1 / (M ((1 - 1/M)^k - k/M))`. Above it nothing is left
+//! for TCP, and the queue grows until RED or its limit drops what the comparisons do not. Otherwise TCP keeps something
+//! at any load. With equality (two flows and one candidate) that goes to zero, as `1 / (2 ln a)`; else to the whole
+//! link.
 
 use crate::check::{Error, count, positive};
 use crate::solve::{increasing, largest};
@@ -28,7 +29,8 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// `flows` unresponsive flows of `load` times the link's rate each, 1e-12 to 1e12, against `candidates` drawn an arrival.
+    /// `flows` unresponsive flows of `load` times the link's rate each, 1e-12 to 1e12, against `candidates` drawn an
+    /// arrival.
     ///
     /// # Errors
     /// When there are no flows or no candidates, or the load is out of its range.

@@ -1,17 +1,19 @@
 //! ECHO with equal unresponsive flows among equal TCP flows.
 //!
 //! A flow of rate `r` has `K` of the tags, and arrivals of flows with more than the fair share `T` are sampled less, by
-//! `T / K`. So `(K / T)^2 = r / f` for `r >= f`, where `f` is the rate of a flow with `T` tags; the excess `w = r / f - 1` is what the
-//! discipline computes from `K` and `T` alone. It drops a part `d = w^2 / (1 + w + w^2)`, and the flow gets `f (1 + w / (1 + w + w^2))`:
-//! `f` at `w = 0`, at most `4/3 f`, at `r = 2 f`, and `f` again as `r` grows. A TCP flow at a loss of `p` has the excess with `d = p`. The
-//! shares of all flows add up to 1, which gives `f`. `docs/echo.md` derives this.
+//! `T / K`. So `(K / T)^2 = r / f` for `r >= f`, where `f` is the rate of a flow with `T` tags; the excess
+//! `w = r / f - 1` is what the discipline computes from `K` and `T` alone. It drops a part `d = w^2 / (1 + w + w^2)`,
+//! and the flow gets `f (1 + w / (1 + w + w^2))`: `f` at `w = 0`, at most `4/3 f`, at `r = 2 f`, and `f` again as `r`
+//! grows. A TCP flow at a loss of `p` has the excess with `d = p`. The shares of all flows add up to 1, which gives
+//! `f`. `docs/echo.md` derives this.
 //!
-//! With a number of tags the noise of `K` is modelled, too: `K` is a birth-death chain, in which tags of the flow come in proportion to
-//! its rate, thinned, and go in proportion to `K`, as random tags are overwritten. A flow then loses the mean of `d` over the chain. A TCP
-//! that can lose little stays below the fair rate by that noise; so the discipline multiplies `w` by `T / M`, 1 to 3, where `M` is the mean of `K + 1/4`
-//! at sampled arrivals of flows with `K <= 2 T + 1`. Without noise `M` is at least `T`, and nothing is multiplied. The
-//! model assumes that a flow's rate is constant, each sampled arrival overwrites one tag, and `M` is that of the TCP flows; it leaves the
-//! spared arrivals at an empty queue and the rarer sampling of unknown flows out.
+//! With a number of tags the noise of `K` is modelled, too: `K` is a birth-death chain, in which tags of the flow come
+//! in proportion to its rate, thinned, and go in proportion to `K`, as random tags are overwritten. A flow then loses
+//! the mean of `d` over the chain. A TCP that can lose little stays below the fair rate by that noise; so the
+//! discipline multiplies `w` by `T / M`, 1 to 3, where `M` is the mean of `K + 1/4` at sampled arrivals of flows with
+//! `K <= 2 T + 1`. Without noise `M` is at least `T`, and nothing is multiplied. The model assumes that a flow's rate
+//! is constant, each sampled arrival overwrites one tag, and `M` is that of the TCP flows; it leaves the spared
+//! arrivals at an empty queue and the rarer sampling of unknown flows out.
 
 use crate::check::{Error, below_one, count, positive};
 use crate::solve::increasing;
@@ -35,8 +37,8 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// `floods` unresponsive flows of `load` times the link's rate each, among `tcps` TCP flows of which a part `loss` is dropped,
-    /// measured by as many tags as one likes.
+    /// `floods` unresponsive flows of `load` times the link's rate each, among `tcps` TCP flows of which a part `loss`
+    /// is dropped, measured by as many tags as one likes.
     ///
     /// # Errors
     /// When a number is out of its range: flows from 1 on, a load above 0, a loss from 0 to less than 1.
@@ -53,7 +55,8 @@ impl Echo {
     /// The same with `tags` tags, which measure rates with noise.
     ///
     /// # Errors
-    /// When a number is out of its range, there are fewer than 2 or more than 65,536 tags, or so many do not hold the flows back.
+    /// When a number is out of its range, there are fewer than 2 or more than 65,536 tags, or so many do not hold the
+    /// flows back.
     pub fn with_tags(tcps: u32, loss: f64, floods: u32, load: f64, tags: u32) -> Result<Self, Error> {
         let ideal = Self::at_load(tcps, loss, floods, load)?;
         if !(2..=65_536).contains(&tags) {
@@ -93,7 +96,8 @@ impl Echo {
         1.0 - self.share / self.load
     }
 
-    /// Share of each unresponsive flow, as a part of its max-min fair share: its rate, or an equal part of the link where that is less.
+    /// Share of each unresponsive flow, as a part of its max-min fair share: its rate, or an equal part of the link
+    /// where that is less.
     #[must_use]
     pub fn of_fair_share(&self) -> f64 {
         let equal = 1.0 / (self.tcps + self.floods);
@@ -155,7 +159,8 @@ impl Chain {
         Self::new(births, fair, tags, times(births, fair, tags))
     }
 
-    /// The chain on 0 to `tags` that goes up at the rate `births`, thinned, and down at the rate K, where an excess is multiplied by `times`.
+    /// The chain on 0 to `tags` that goes up at the rate `births`, thinned, and down at the rate K, where an excess is
+    /// multiplied by `times`.
     pub(crate) fn new(births: f64, fair: f64, tags: u32, times: f64) -> Self {
         let (mut sum, mut mean, mut loss, mut gain) = (0.0, 0.0, 0.0, 0.0);
         for (number, part) in distribution(births, fair, tags) {
@@ -169,7 +174,8 @@ impl Chain {
     }
 }
 
-/// How likely each number of tags is, as a multiple of the likeliest's; none that is below a millionth of a millionth of it.
+/// How likely each number of tags is, as a multiple of the likeliest's; none that is below a millionth of a millionth
+/// of it.
 fn distribution(births: f64, fair: f64, tags: u32) -> Vec<(f64, f64)> {
     let mut logarithms = Vec::with_capacity(tags as usize + 1);
     let (mut logarithm, mut most) = (0.0_f64, 0.0_f64);
@@ -223,8 +229,8 @@ pub(crate) fn gain_at(excess: f64) -> f64 {
     gain_among(excess, 1.0)
 }
 
-/// The same where the excess is multiplied by `times`: between its bounds that rises with the fair share, so that the product falls by `2 + w` times as
-/// much.
+/// The same where the excess is multiplied by `times`: between its bounds that rises with the fair share, so that the
+/// product falls by `2 + w` times as much.
 fn gain_among(excess: f64, times: f64) -> f64 {
     let product = times * excess;
     let all = 1.0 + product + product * product;
@@ -246,7 +252,8 @@ pub(crate) fn excess_of_loss(loss: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The excess is the inverse of the loss, and 4/3 of the fair rate the most that any flow gets, at twice the fair rate.
+    /// The excess is the inverse of the loss, and 4/3 of the fair rate the most that any flow gets, at twice the fair
+    /// rate.
     #[test]
     fn the_law_has_its_closed_forms() {
         for loss in [0.0, 1e-6, 0.01, 0.2, 0.9] {
@@ -271,8 +278,9 @@ mod tests {
         }
     }
 
-    /// Poisson's distribution of mean 3, nearly all within a share of 7, which is 7 / 3.25 of the mean with a quarter; a share of 20 is 6 times as much, and
-    /// has the bound. With births of 40 nearly all numbers are above a share of 6, which is then less than the mean.
+    /// Poisson's distribution of mean 3, nearly all within a share of 7, which is 7 / 3.25 of the mean with a quarter;
+    /// a share of 20 is 6 times as much, and has the bound. With births of 40 nearly all numbers are above a share of
+    /// 6, which is then less than the mean.
     #[test]
     fn an_excess_is_in_the_rates_of_tcp() {
         assert!((times(3.0, 20.0, 200) - MOST_TIMES).abs() < 1e-12);
@@ -291,8 +299,8 @@ mod tests {
         }
     }
 
-    /// Would catch a chain with another distribution: without thinning it is Poisson's, and with it detailed balance holds, by a
-    /// simulation of the tags themselves.
+    /// Would catch a chain with another distribution: without thinning it is Poisson's, and with it detailed balance
+    /// holds, by a simulation of the tags themselves.
     #[test]
     fn the_chain_is_that_of_the_tags() {
         let poisson = Chain::new(3.0, 1000.0, 200, 1.0);

@@ -1,7 +1,9 @@
-//! ECHO's control loop, linearised around its equilibrium with equal TCP flows, and unresponsive ones where there are any.
+//! ECHO's control loop, linearised around its equilibrium with equal TCP flows, and unresponsive ones where there are
+//! any.
 //!
-//! TCP's window is that of Misra, Gong and Towsley (SIGCOMM 2000): it grows by a packet a round trip and is halved by a loss, so that the
-//! loss of a window of `W` packets is `p = 2 / (2 + W^2)`. Around it, as in De Schepper and others (CoNEXT 2016, appendix B),
+//! TCP's window is that of Misra, Gong and Towsley (SIGCOMM 2000): it grows by a packet a round trip and is halved by a
+//! loss, so that the loss of a window of `W` packets is `p = 2 / (2 + W^2)`. Around it, as in De Schepper and others
+//! (CoNEXT 2016, appendix B),
 //!
 //! ```text
 //! W(s) / p(s) = - e^(-sR) / (R p (s + W p / R))
@@ -223,9 +225,10 @@ mod tests {
         EchoPath { rate, rtt, target: 0.01, tcps, floods: 0, load: 1.0, tags: None }
     }
 
-    /// The plant of Hollot, Misra, Towsley and Gong (INFOCOM 2001): 60 flows at 3750 packets a second and a round trip of 0.246 s have
-    /// `C^2 / 2N e^(-sR) / ((s + 2N / (R^2 C)) (s + 1 / R))` from loss to packets. Would catch a pole or a gain that is off. With `p = 2 / W^2`
-    /// and without the packets that are lost theirs have `W p` less by 1.6 %, and the gain has its square.
+    /// The plant of Hollot, Misra, Towsley and Gong (INFOCOM 2001): 60 flows at 3750 packets a second and a round trip
+    /// of 0.246 s have `C^2 / 2N e^(-sR) / ((s + 2N / (R^2 C)) (s + 1 / R))` from loss to packets. Would catch a pole
+    /// or a gain that is off. With `p = 2 / W^2` and without the packets that are lost theirs have `W p` less by 1.6 %,
+    /// and the gain has its square.
     #[test]
     fn tcp_is_that_of_the_literature() {
         let this = of(path(3750.0, 0.236, 60));
@@ -241,8 +244,8 @@ mod tests {
         }
     }
 
-    /// Without noise the gain of the loop is the same at any large window: at a given round trip the margins at a hundred times the rate are
-    /// the same. Would catch a law whose knee is not a square.
+    /// Without noise the gain of the loop is the same at any large window: at a given round trip the margins at a
+    /// hundred times the rate are the same. Would catch a law whose knee is not a square.
     #[test]
     fn the_square_makes_windows_irrelevant() {
         let [few, many] = [1e7, 1e9].map(|rate| of(path(rate, 0.02, 100)).margins());
@@ -250,8 +253,9 @@ mod tests {
         assert!((few.gain_decibels - many.gain_decibels).abs() < 0.2, "{few:?} {many:?}");
     }
 
-    /// By hand: with `g = 4 p^(1/2)` and `p = 2 / W^2`, at a large window and above TCP's own pole, the loop is `30 (1 + 1 / s) 2 sqrt(2) /
-    /// (R s (s + 1/R))`, delayed. Would catch a gain of the controller or of the knee that is off.
+    /// By hand: with `g = 4 p^(1/2)` and `p = 2 / W^2`, at a large window and above TCP's own pole, the loop is
+    /// `30 (1 + 1 / s) 2 sqrt(2) / (R s (s + 1/R))`, delayed. Would catch a gain of the controller or of the knee that
+    /// is off.
     #[test]
     fn the_gain_is_that_of_the_hand_calculation() {
         let this = of(path(1e8, 0.01, 100));
@@ -270,8 +274,8 @@ mod tests {
         assert!(gains[0] > gains[1] && gains[1] > gains[2], "{gains:?}");
     }
 
-    /// A flood far above its share passes in proportion to T once its tags have followed, and to its square before: `K` fixed, `1 - d` is
-    /// `1 / w`, and `w` falls as `T^-2`.
+    /// A flood far above its share passes in proportion to T once its tags have followed, and to its square before: `K`
+    /// fixed, `1 - d` is `1 / w`, and `w` falls as `T^-2`.
     #[test]
     fn a_flood_follows_the_share() {
         let this = of(EchoPath { floods: 1, load: 100.0, ..path(1e5, 0.05, 20) });

@@ -1,10 +1,10 @@
 //! Front CHOKe under Poisson arrivals: an arrival is compared with the packet at the head.
 //!
-//! Pan, Prabhakar and Psounis 2000, section IV.A, equations 1 to 3, Table II. Flows are independent Poisson processes of rates
-//! `lambda_i`, services are exponential of rate `mu`, the packet in service stays at the head and may be dropped, there are no
-//! thresholds and there is no limit. As Poisson arrivals see time averages, an arrival of flow i finds its own flow at the head
-//! with the same probability `pi_i` as the end of a service does. A packet is dropped on arrival, dropped at the head
-//! or served: `lambda_i (1 - pi_i) = lambda_i pi_i + mu pi_i`, whence
+//! Pan, Prabhakar and Psounis 2000, section IV.A, equations 1 to 3, Table II. Flows are independent Poisson processes
+//! of rates `lambda_i`, services are exponential of rate `mu`, the packet in service stays at the head and may be
+//! dropped, there are no thresholds and there is no limit. As Poisson arrivals see time averages, an arrival of flow i
+//! finds its own flow at the head with the same probability `pi_i` as the end of a service does. A packet is dropped on
+//! arrival, dropped at the head or served: `lambda_i (1 - pi_i) = lambda_i pi_i + mu pi_i`, whence
 //!
 //! `pi_i = lambda_i / (mu + 2 lambda_i)`,
 //!
@@ -38,8 +38,8 @@ impl FrontChoke {
     /// Flows of `rates` at a server of rate `mu`, all in one unit, each from 1e-12 to 1e12.
     ///
     /// # Errors
-    /// When a rate is out of its range, when there are none or more than 1000, and when the queue would grow without end: it is
-    /// stable as long as all `pi_i` together are below 1 (equation 2), so always with two flows.
+    /// When a rate is out of its range, when there are none or more than 1000, and when the queue would grow without
+    /// end: it is stable as long as all `pi_i` together are below 1 (equation 2), so always with two flows.
     pub fn new(mu: f64, lambda: &[f64]) -> Result<Self, Error> {
         positive("mu", mu)?;
         rates("rates", lambda)?;

@@ -1,13 +1,13 @@
 //! gCHOKe, which goes on drawing while it matches, with one unresponsive flow among many TCP flows.
 //!
-//! The algorithm and the bounds on both shares are those of Eshete and Jiang (arXiv 1202.0789); the load in between is derived
-//! here as for [`Choke`](crate::Choke), without early drops. Of a flow with a part `h` of the queue an arrival that may match `m`
-//! packets hits `h kappa` on average, `kappa = 1 + h + … + h^(m - 1) = (1 - h^m) / (1 - h)`. What leaks is what matches,
-//! `h kappa = (1 - h) (1 - z)`; with `z = exp(-L)` its share `s` of the link obeys `s / (1 - s) = z L / kappa`, and its load is
-//! `a = s / (z (1 - h))`.
+//! The algorithm and the bounds on both shares are those of Eshete and Jiang (arXiv 1202.0789); the load in between is
+//! derived here as for [`Choke`](crate::Choke), without early drops. Of a flow with a part `h` of the queue an arrival
+//! that may match `m` packets hits `h kappa` on average, `kappa = 1 + h + … + h^(m - 1) = (1 - h^m) / (1 - h)`. What
+//! leaks is what matches, `h kappa = (1 - h) (1 - z)`; with `z = exp(-L)` its share `s` of the link obeys
+//! `s / (1 - s) = z L / kappa`, and its load is `a = s / (z (1 - h))`.
 //!
-//! With `m = 1` it is CHOKe. Without a bound on `m` the flow has at most `(3 - sqrt 5) / 2`, 38.2 %, of the queue and 20.5 % of the
-//! link; CHOKe's bounds are 50 % and 26.9 %.
+//! With `m = 1` it is CHOKe. Without a bound on `m` the flow has at most `(3 - sqrt 5) / 2`, 38.2 %, of the queue and
+//! 20.5 % of the link; CHOKe's bounds are 50 % and 26.9 %.
 
 use core::num::NonZeroU32;
 
@@ -53,7 +53,8 @@ impl GChoke {
         Self { load: peak.load_of_leak(), ..peak }
     }
 
-    /// The part of the queue that the flow approaches as its load grows: 1/2 for CHOKe, `(3 - sqrt 5) / 2` without a bound.
+    /// The part of the queue that the flow approaches as its load grows: 1/2 for CHOKe, `(3 - sqrt 5) / 2` without a
+    /// bound.
     #[must_use]
     pub fn buffer_bound(comparisons: Comparisons) -> f64 {
         Self { comparisons, load: f64::INFINITY, leak: f64::INFINITY }.buffer_share()

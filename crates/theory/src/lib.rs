@@ -1,8 +1,8 @@
 //! Closed forms and Markov chains for the equilibrium of disciplines and TCP.
 //!
-//! Each model has its own file and states its assumptions; `docs/theory.md` explains when they hold. Loads and shares are parts
-//! of the link's rate; rates and times may have any unit as long as all of one model have the same. Nothing here simulates, so a
-//! simulation can be held against it.
+//! Each model has its own file and states its assumptions; `docs/theory.md` explains when they hold. Loads and shares
+//! are parts of the link's rate; rates and times may have any unit as long as all of one model have the same. Nothing
+//! here simulates, so a simulation can be held against it.
 //!
 //! ```
 //! use fairlane_theory::Choke;

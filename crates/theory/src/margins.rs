@@ -3,15 +3,16 @@
 use core::f64::consts::PI;
 use core::ops::{Add, Div, Mul};
 
-/// Gain and phase margins of a loop: by how much the gain may rise and the phase may fall before the closed loop is unstable.
+/// Gain and phase margins of a loop: by how much the gain may rise and the phase may fall before the closed loop is
+/// unstable.
 ///
 /// Negative margins are those of an unstable loop: by how much the gain has to fall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margins {
     /// Phase margin in degrees: the least over all frequencies at which the gain is 1.
     pub phase_degrees: f64,
-    /// Gain margin in decibels: the least over all frequencies at which the phase is half a turn, or more by whole turns. Infinite if there is
-    /// none before the gain is below 1/1000.
+    /// Gain margin in decibels: the least over all frequencies at which the phase is half a turn, or more by whole
+    /// turns. Infinite if there is none before the gain is below 1/1000.
     pub gain_decibels: f64,
     /// The frequency of the least phase margin, in radians a second.
     pub crossover: f64,
@@ -19,7 +20,8 @@ pub struct Margins {
     pub stable: bool,
 }
 
-/// The first frequency, in radians a second, and the steps: a part of the frequency, and of the turn by the loop's delay.
+/// The first frequency, in radians a second, and the steps: a part of the frequency, and of the turn by the loop's
+/// delay.
 const FIRST: f64 = 1e-4;
 const STEP: f64 = 2e-3;
 const TURN: f64 = 0.05;
@@ -27,8 +29,8 @@ const TURN: f64 = 0.05;
 const NEGLIGIBLE: f64 = 1e-3;
 
 impl Margins {
-    /// The margins of the loop whose transfer function at a frequency of `w` radians a second is `at(w)`, with an integrator, no poles in the
-    /// right half of the plane and a delay of about `delay` seconds.
+    /// The margins of the loop whose transfer function at a frequency of `w` radians a second is `at(w)`, with an
+    /// integrator, no poles in the right half of the plane and a delay of about `delay` seconds.
     pub(crate) fn of(at: impl Fn(f64) -> Complex, delay: f64) -> Self {
         let mut margins =
             Self { phase_degrees: f64::INFINITY, gain_decibels: f64::INFINITY, crossover: 0.0, stable: false };
@@ -130,8 +132,8 @@ impl Div for Complex {
 mod tests {
     use super::*;
 
-    /// Would catch a phase or a gain that is off: `K e^(-sT) / s` has its gain of 1 at `K`, where the phase margin is `pi/2 - KT`, and its
-    /// phase of half a turn at `pi / (2T)`, so a gain margin of `pi / (2KT)`.
+    /// Would catch a phase or a gain that is off: `K e^(-sT) / s` has its gain of 1 at `K`, where the phase margin is
+    /// `pi/2 - KT`, and its phase of half a turn at `pi / (2T)`, so a gain margin of `pi / (2KT)`.
     #[test]
     fn an_integrator_with_a_delay_has_its_closed_form() {
         for (gain, delay) in [(1.0, 0.5), (10.0, 0.1), (2.0, 0.7), (3.0, 1.0)] {
@@ -144,8 +146,8 @@ mod tests {
         }
     }
 
-    /// Routh: `K / (s (s+1) (s+2))` is stable below 6, where half a turn is at the root of 2. Would catch zeros on the right that are not
-    /// counted.
+    /// Routh: `K / (s (s+1) (s+2))` is stable below 6, where half a turn is at the root of 2. Would catch zeros on the
+    /// right that are not counted.
     #[test]
     fn three_poles_are_stable_up_to_rouths_gain() {
         for gain in [0.5, 3.0, 5.9, 6.1, 30.0] {

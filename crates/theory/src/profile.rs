@@ -1,14 +1,15 @@
 //! Position of an unresponsive flow's packets in the queue, and the transient after the flow stops.
 //!
-//! Under CHOKe a flow leaks while it waits, so it has more of the tail than of the head. After a time `t` in the queue (1 is what
-//! the link takes for a whole queue) the flow's part of the stream is `u(t) = u(0) exp(-beta t)` of the link's rate, and TCP's is
-//! `1 - s` all the way. Both together are the speed `v` at which packets move there, `dy/dt = v(t)`, 1 at the head; the flow's
-//! part of the packets is `u / v` (Tang, Wang and Low 2004, whose spatial distribution this is).
+//! Under CHOKe a flow leaks while it waits, so it has more of the tail than of the head. After a time `t` in the queue
+//! (1 is what the link takes for a whole queue) the flow's part of the stream is `u(t) = u(0) exp(-beta t)` of the
+//! link's rate, and TCP's is `1 - s` all the way. Both together are the speed `v` at which packets move there,
+//! `dy/dt = v(t)`, 1 at the head; the flow's part of the packets is `u / v` (Tang, Wang and Low 2004, whose spatial
+//! distribution this is).
 //!
-//! When the flow stops, nothing hits its packets any more and the queue drains as it stands: at a time `t` after the stop the link
-//! sends the packets that were at a distance `t` from the head. So its share of the link rises to its share at the
-//! tail, then ends. That is `L / (1 + L)` under CHOKe without early drops, more than half for any load above that of
-//! the largest share, 1.19: the transient that Eshete and Jiang 2014 found.
+//! When the flow stops, nothing hits its packets any more and the queue drains as it stands: at a time `t` after the
+//! stop the link sends the packets that were at a distance `t` from the head. So its share of the link rises to its
+//! share at the tail, then ends. That is `L / (1 + L)` under CHOKe without early drops, more than half for any load
+//! above that of the largest share, 1.19: the transient that Eshete and Jiang 2014 found.
 
 use crate::check::{Error, probability};
 use crate::solve::increasing;
@@ -53,8 +54,8 @@ impl Profile {
         Ok((self.packets_until(left) - self.packets_until(entered)) / (to - from))
     }
 
-    /// The flow's share of the link at a time after it has stopped, in the time that the link takes for a whole queue; none of it
-    /// is left from 1 on.
+    /// The flow's share of the link at a time after it has stopped, in the time that the link takes for a whole queue;
+    /// none of it is left from 1 on.
     ///
     /// # Errors
     /// When the time is not from 0 to 1.

@@ -1,7 +1,7 @@
 //! Probability that Stochastic Fair Blue takes a responsive flow for an unresponsive one.
 //!
-//! Feng, Kandlur, Saha and Shin 2001, equation 1. Each of `L` levels hashes a flow to one of its `N` bins. M flows that do not
-//! answer pollute their bins; another flow is misclassified when its bins are polluted at all levels:
+//! Feng, Kandlur, Saha and Shin 2001, equation 1. Each of `L` levels hashes a flow to one of its `N` bins. M flows that
+//! do not answer pollute their bins; another flow is misclassified when its bins are polluted at all levels:
 //!
 //! `p = (1 - (1 - 1/N)^M)^L`.
 //!
@@ -29,8 +29,9 @@ impl Sfb {
         Ok(Self { levels, bins, flows })
     }
 
-    /// The levels among which `total` bins are best divided for `flows` that do not answer: a flow is then misclassified least.
-    /// Bins that do not divide evenly are left over. Of equal choices it is that with the fewest levels, which costs the least.
+    /// The levels among which `total` bins are best divided for `flows` that do not answer: a flow is then
+    /// misclassified least. Bins that do not divide evenly are left over. Of equal choices it is that with the fewest
+    /// levels, which costs the least.
     ///
     /// # Errors
     /// When there are no bins, or more than 16,777,216.

@@ -1,6 +1,7 @@
 //! Roots and maxima of functions of one variable.
 
-/// Returns the point between `low` and `high` where the increasing function `f` reaches `wanted`; the nearer end if it does not.
+/// Returns the point between `low` and `high` where the increasing function `f` reaches `wanted`; the nearer end if it
+/// does not.
 pub(crate) fn increasing(f: impl Fn(f64) -> f64, wanted: f64, mut low: f64, mut high: f64) -> f64 {
     loop {
         let middle = low + (high - low) / 2.0;

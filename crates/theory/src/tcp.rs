@@ -2,11 +2,11 @@
 
 use crate::check::{Error, below_one, positive, probability};
 
-/// The square root law: `sqrt(3 / (2p)) / R` packets per second for a round trip of `rtt` seconds and a loss of `loss`, above 0 and
-/// at most 1.
+/// The square root law: `sqrt(3 / (2p)) / R` packets per second for a round trip of `rtt` seconds and a loss of `loss`,
+/// above 0 and at most 1.
 ///
-/// Mathis, Semke, Mahdavi and Ott 1997, equation 3, for Reno with an acknowledgement a packet and losses at even intervals. It
-/// leaves timeouts out, so it holds up to a loss of some 1 %.
+/// Mathis, Semke, Mahdavi and Ott 1997, equation 3, for Reno with an acknowledgement a packet and losses at even
+/// intervals. It leaves timeouts out, so it holds up to a loss of some 1 %.
 ///
 /// # Errors
 /// When the round trip or the loss is out of its range.
@@ -24,8 +24,8 @@ pub struct TcpPath {
 }
 
 impl TcpPath {
-    /// A round trip and a retransmission timeout in seconds, each from 1e-12 to 1e12, and the packets that an acknowledgement
-    /// covers, `b`: 1, or 2 with delayed acknowledgements.
+    /// A round trip and a retransmission timeout in seconds, each from 1e-12 to 1e12, and the packets that an
+    /// acknowledgement covers, `b`: 1, or 2 with delayed acknowledgements.
     ///
     /// # Errors
     /// When one of them is out of its range.
@@ -45,7 +45,8 @@ impl TcpPath {
         Self::new(rtt, 4.0 * positive("rtt", rtt)?, 1.0)
     }
 
-    /// The square root law in packets per second at a loss above 0 and at most 1: `sqrt(3 / (2bp)) / R`, see [`square_root_law`].
+    /// The square root law in packets per second at a loss above 0 and at most 1: `sqrt(3 / (2bp)) / R`, see
+    /// [`square_root_law`].
     ///
     /// # Errors
     /// When the loss is out of its range.
@@ -53,14 +54,15 @@ impl TcpPath {
         Ok(square_root_law(self.rtt, loss)? / libm::sqrt(self.delayed))
     }
 
-    /// Reno's rate in packets per second at a loss above 0 and below 1, limited by a window of `window` packets: the full model of
-    /// Padhye, Firoiu, Towsley and Kurose 1998, section 2.3, of which [`reno`](Self::reno) is the approximation.
+    /// Reno's rate in packets per second at a loss above 0 and below 1, limited by a window of `window` packets: the
+    /// full model of Padhye, Firoiu, Towsley and Kurose 1998, section 2.3, of which [`reno`](Self::reno) is the
+    /// approximation.
     ///
-    /// The loss is the probability that a packet is lost if none before it in its round is; the packets after a loss are lost to the
-    /// end of the round. A loss is a timeout with the probability `Q(w)` at the mean window `w`, the largest of a period
-    /// without losses, or `window` if that is less. A period has `(1 - p) / p + w` packets and takes `bw/2 + 1` round
-    /// trips, or `bW/8 + (1 - p) / (pW) + 2` at the largest window W. A sequence of timeouts sends `1 / (1 - p)` packets
-    /// and takes `T0 (1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6) / (1 - p)`.
+    /// The loss is the probability that a packet is lost if none before it in its round is; the packets after a loss
+    /// are lost to the end of the round. A loss is a timeout with the probability `Q(w)` at the mean window `w`, the
+    /// largest of a period without losses, or `window` if that is less. A period has `(1 - p) / p + w` packets and
+    /// takes `bw/2 + 1` round trips, or `bW/8 + (1 - p) / (pW) + 2` at the largest window W. A sequence of timeouts
+    /// sends `1 / (1 - p)` packets and takes `T0 (1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6) / (1 - p)`.
     ///
     /// # Errors
     /// When the loss or the window is out of its range.
@@ -99,8 +101,8 @@ impl TcpPath {
 
     /// TFRC's equation in packets per second at a loss event rate above 0 and at most 1.
     ///
-    /// RFC 5348, section 3.1: as for Reno, but the probability that a loss is a timeout, `3 sqrt(3bp/8)`, is not cut at 1 and no
-    /// window limits it. Times the size of a packet it is the RFC's rate in bytes per second.
+    /// RFC 5348, section 3.1: as for Reno, but the probability that a loss is a timeout, `3 sqrt(3bp/8)`, is not cut at
+    /// 1 and no window limits it. Times the size of a packet it is the RFC's rate in bytes per second.
     ///
     /// # Errors
     /// When the loss event rate is out of its range.

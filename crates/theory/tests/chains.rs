@@ -16,8 +16,8 @@ fn memories(n: usize, k: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// The law of the memory at admissions, by power iteration, and each flow's share and admitted rate from it. Half of the steps
-/// stay where they are, so that a chain that goes round converges, too.
+/// The law of the memory at admissions, by power iteration, and each flow's share and admitted rate from it. Half of
+/// the steps stay where they are, so that a chain that goes round converges, too.
 fn by_iteration(rates: &[f64], k: usize) -> (Vec<f64>, Vec<f64>) {
     let states = memories(rates.len(), k);
     let position = |memory: &[usize]| states.iter().position(|state| state == memory).unwrap_or(usize::MAX);
@@ -71,7 +71,8 @@ fn back_choke_is_the_law_of_its_chain() -> Result<(), Error> {
     Ok(())
 }
 
-/// With a memory of all flows but one they go in turns, each at the rate of the harmonic sum: a turn waits for each of them.
+/// With a memory of all flows but one they go in turns, each at the rate of the harmonic sum: a turn waits for each of
+/// them.
 #[test]
 fn a_long_memory_is_a_round_robin_of_a_thousand_flows() -> Result<(), Error> {
     let rates: Vec<f64> = (1..=1000).map(f64::from).collect();
@@ -83,8 +84,8 @@ fn a_long_memory_is_a_round_robin_of_a_thousand_flows() -> Result<(), Error> {
     Ok(())
 }
 
-/// One flow under front CHOKe is a birth and death chain: up at `lambda` when empty, else down at `lambda + mu`, so empty for
-/// `(lambda + mu) / (2 lambda + mu)` of the time.
+/// One flow under front CHOKe is a birth and death chain: up at `lambda` when empty, else down at `lambda + mu`, so
+/// empty for `(lambda + mu) / (2 lambda + mu)` of the time.
 #[test]
 fn front_choke_with_one_flow_is_a_chain_of_two_states() -> Result<(), Error> {
     for lambda in [0.001, 0.5, 1.0, 20.0] {

@@ -52,8 +52,8 @@ fn a_flood_defeats_itself() -> Result<(), Error> {
     Ok(())
 }
 
-/// The share of TCP falls to 0 continuously at `1 / (M ((1 - 1/M)^k - k/M))`; with two flows and one candidate, where both sides
-/// of the condition are equal, it falls with the logarithm of the load and never ends.
+/// The share of TCP falls to 0 continuously at `1 / (M ((1 - 1/M)^k - k/M))`; with two flows and one candidate, where
+/// both sides of the condition are equal, it falls with the logarithm of the load and never ends.
 #[test]
 fn starvation_comes_gradually() -> Result<(), Error> {
     for (flows, candidates) in [(3, 1), (5, 1), (5, 2), (40, 10)] {

@@ -49,8 +49,8 @@ struct Flood {
     rule: Rule,
 }
 
-/// A queue of 1000 packets with 0 for TCP, which fills every place that comes free and never matches, as each of its flows has
-/// next to nothing of the queue. That is TCP in the limit of the model.
+/// A queue of 1000 packets with 0 for TCP, which fills every place that comes free and never matches, as each of its
+/// flows has next to nothing of the queue. That is TCP in the limit of the model.
 fn simulate(flood: &Flood, packets: u32) -> Seen {
     const LENGTH: usize = 1000;
     let mut random = Random(7);

@@ -14,7 +14,8 @@ fn prints(value: f64, printed: &str, what: &str) {
     assert_eq!(format!("{value:.digits$}"), printed, "{what}");
 }
 
-/// Table II of the CHOKe paper, column "Theory": rates at mu = 1, the probability of an empty queue, then each flow's at the head.
+/// Table II of the CHOKe paper, column "Theory": rates at mu = 1, the probability of an empty queue, then each flow's
+/// at the head.
 #[test]
 fn front_choke_gives_table_2() -> Result<(), Error> {
     let rows: [(&[f64], &[&str]); 8] = [
@@ -60,7 +61,8 @@ fn back_choke_gives_table_3() -> Result<(), Error> {
     Ok(())
 }
 
-/// Rates 1, 1, 1, 7: `2 e_2 / e_1` is 48/10 and `4 e_4 / e_3` is 28/22, worked out by hand. The paper's condition has 3.625 and 2.5.
+/// Rates 1, 1, 1, 7: `2 e_2 / e_1` is 48/10 and `4 e_4 / e_3` is 28/22, worked out by hand. The paper's condition has
+/// 3.625 and 2.5.
 #[test]
 fn what_back_choke_admits_is_not_what_the_paper_compares_with_mu() -> Result<(), Error> {
     for (memory, admitted, in_paper) in [(1, 4.8, 3.625), (3, 14.0 / 11.0, 2.5)] {
@@ -166,9 +168,9 @@ fn candidates_against_one_flow() -> Result<(), Error> {
     Ok(())
 }
 
-/// The largest share and the part of the queue by maxcomp; `(3 - sqrt 5) / 2` without a bound. The published gains, 20 % and more
-/// of both bounds, follow. With `maxcomp` 2 and 3 the part of the queue solves `h^2 + 2h = 1` and `h^3 + h^2 + 2h = 1`, whose roots
-/// are 0.41421356 and 0.39264678.
+/// The largest share and the part of the queue by maxcomp; `(3 - sqrt 5) / 2` without a bound. The published gains, 20
+/// % and more of both bounds, follow. With `maxcomp` 2 and 3 the part of the queue solves `h^2 + 2h = 1` and
+/// `h^3 + h^2 + 2h = 1`, whose roots are 0.41421356 and 0.39264678.
 #[test]
 fn gchoke_bounds() -> Result<(), Error> {
     let unlimited = (Comparisons::Unlimited, "0.2052", "0.3820");
@@ -200,7 +202,8 @@ fn tcp_laws() -> Result<(), Error> {
     Ok(())
 }
 
-/// The full model, computed from its formulas with 30 digits by another program; the paths of the last two limit the window.
+/// The full model, computed from its formulas with 30 digits by another program; the paths of the last two limit the
+/// window.
 #[test]
 fn reno_in_full() -> Result<(), Error> {
     for (loss, rtt, timeout, acked, window, rate) in [
@@ -218,7 +221,8 @@ fn reno_in_full() -> Result<(), Error> {
 }
 
 /// The sums from which Padhye and others derive the model, term by term, for a window that is always the largest: the
-/// probabilities that `k` of `W` packets arrive before the loss and `m` of the next `k`, and the lengths of timeouts in a row.
+/// probabilities that `k` of `W` packets arrive before the loss and `m` of the next `k`, and the lengths of timeouts in
+/// a row.
 #[test]
 fn reno_in_full_follows_from_its_sums() -> Result<(), Error> {
     for (p, rtt, t0, b, window) in [(0.001, 0.47, 3.2, 2.0, 12), (0.02, 0.2, 1.0, 1.0, 8), (0.05, 0.1, 0.5, 2.0, 5)] {

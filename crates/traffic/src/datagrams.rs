@@ -28,7 +28,8 @@ impl Datagrams {
         Self { source: Source::new(udp, index, bytes, seed), sizes, bytes }
     }
 
-    /// Returns the time from the flow's start to its first packet. `start` is the stream from which the start was drawn.
+    /// Returns the time from the flow's start to its first packet. `start` is the stream from which the start was
+    /// drawn.
     pub fn first(&mut self, start: &mut Stream) -> Duration {
         self.source.first(start)
     }

@@ -40,8 +40,8 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Returns delays of the link's delay ± `jitter`. With `reorder` packets may overtake each other; otherwise one that would
-    /// waits for the one before it.
+    /// Returns delays of the link's delay ± `jitter`. With `reorder` packets may overtake each other; otherwise one
+    /// that would waits for the one before it.
     #[must_use]
     pub fn new(jitter: Duration, reorder: bool, seed: Seed) -> Self {
         Self { nanos: jitter.as_nanos(), reorder, last: Time::ZERO, random: seed.stream("jitter") }

@@ -55,7 +55,8 @@ impl Source {
         }
     }
 
-    /// Returns the time from the flow's start to its first packet. `start` is the stream from which the start was drawn.
+    /// Returns the time from the flow's start to its first packet. `start` is the stream from which the start was
+    /// drawn.
     pub(crate) fn first(&mut self, start: &mut Stream) -> Duration {
         match self {
             Self::Cbr(source) => source.phase(start),

@@ -58,8 +58,8 @@ fn hill(values: &[f64], largest: usize) -> f64 {
     largest as f64 / sorted[..largest].iter().map(|value| libm::log(value / threshold)).sum::<f64>()
 }
 
-/// Counts of a Poisson process have an index of dispersion of 1 for any window. With 20,000 windows its standard error is
-/// √(2/20,000) = 0.01.
+/// Counts of a Poisson process have an index of dispersion of 1 for any window. With 20,000 windows its standard error
+/// is √(2/20,000) = 0.01.
 #[test]
 fn poisson_has_an_index_of_dispersion_of_one() {
     for millis in [4, 80, 800] {

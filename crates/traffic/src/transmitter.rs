@@ -47,8 +47,8 @@ impl TransmissionTime {
         self.remainder = bit_nanos % self.rate;
     }
 
-    /// Returns the transmission time of the last `packets` packets, if all had the size of the last one; `carry` is the one
-    /// after them.
+    /// Returns the transmission time of the last `packets` packets, if all had the size of the last one; `carry` is the
+    /// one after them.
     #[must_use]
     pub fn last(&self, packets: u64, carry: u64) -> Duration {
         let borrowed = (u128::from(self.remainder) * u128::from(packets))

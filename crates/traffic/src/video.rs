@@ -5,10 +5,11 @@ use fairlane_scenario::Video;
 
 /// A player of segments, which come one after the other.
 ///
-/// The bit rate of each is chosen by the playback time in the buffer (BBA-0 of Huang et al., "A buffer-based approach to rate adaptation",
-/// SIGCOMM 2014, algorithm 1): the lowest up to the reservoir, the highest from the end of the cushion on, and between them it changes when a
-/// straight line over the cushion reaches the next bit rate. Playback begins with the first segment, and goes on after a stall with the next
-/// one. A segment is asked for when the one before is there and the buffer has room for it.
+/// The bit rate of each is chosen by the playback time in the buffer (BBA-0 of Huang et al., "A buffer-based approach
+/// to rate adaptation", SIGCOMM 2014, algorithm 1): the lowest up to the reservoir, the highest from the end of the
+/// cushion on, and between them it changes when a straight line over the cushion reaches the next bit rate. Playback
+/// begins with the first segment, and goes on after a stall with the next one. A segment is asked for when the one
+/// before is there and the buffer has room for it.
 #[derive(Clone, Debug)]
 pub struct VideoPlayer {
     config: Video,
@@ -138,7 +139,8 @@ impl VideoPlayer {
         (self.state, self.now) = (Playback::Ended, now);
     }
 
-    /// Starts the measurement: all counts but the start-up begin at zero, and a stall that lasts counts with the rest of its time.
+    /// Starts the measurement: all counts but the start-up begin at zero, and a stall that lasts counts with the rest
+    /// of its time.
     pub fn begin_measurement(&mut self, now: Time) {
         self.advance(now);
         if let Playback::Stalled(since) = &mut self.state {
@@ -163,7 +165,8 @@ impl VideoPlayer {
 mod tests {
     use super::*;
 
-    /// Segments of 4 s at 1, 2, 4 and 8 Mbit/s; a reservoir of 8 s and a cushion of 14 s, in which a bit rate of 1 + (B − 8)/2 Mbit/s is allowed.
+    /// Segments of 4 s at 1, 2, 4 and 8 Mbit/s; a reservoir of 8 s and a cushion of 14 s, in which a bit rate of 1 + (B
+    /// − 8)/2 Mbit/s is allowed.
     fn player() -> VideoPlayer {
         let mbit = |mbit: u64| Rate::from_bits_per_second(mbit * 1_000_000);
         let config = Video {
@@ -180,8 +183,9 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// By hand: allowed are 1 Mbit/s at 8 s, 2 at 10 s, 4 at 14 s and 8 at 22 s. From 1 Mbit/s the choice rises when 2 are allowed, to the
-    /// highest below the allowed rate; from 4 it falls when 2 are allowed, to the lowest above; between them it stays.
+    /// By hand: allowed are 1 Mbit/s at 8 s, 2 at 10 s, 4 at 14 s and 8 at 22 s. From 1 Mbit/s the choice rises when 2
+    /// are allowed, to the highest below the allowed rate; from 4 it falls when 2 are allowed, to the lowest above;
+    /// between them it stays.
     #[test]
     fn the_choice_follows_algorithm_1() {
         let choice = |rung: usize, tenths: u64| {
@@ -194,9 +198,9 @@ mod tests {
         assert_eq!([130, 139, 141, 180, 230].map(|at| choice(3, at)), [2, 2, 3, 3, 3]);
     }
 
-    /// By hand: segments of the lowest bit rate, 500,000 bytes, come in 1 s each. Playback begins after 1 s. After n segments at n s there are
-    /// 4 n − (n − 1) s of playback: 4, 7, 10 (2 Mbit/s are allowed, not more), 13, for which 3.5 are: 2 Mbit/s. With segments of 2 s then 15 s,
-    /// and 4 Mbit/s.
+    /// By hand: segments of the lowest bit rate, 500,000 bytes, come in 1 s each. Playback begins after 1 s. After n
+    /// segments at n s there are 4 n − (n − 1) s of playback: 4, 7, 10 (2 Mbit/s are allowed, not more), 13, for which
+    /// 3.5 are: 2 Mbit/s. With segments of 2 s then 15 s, and 4 Mbit/s.
     #[test]
     fn the_buffer_fills_and_the_bit_rate_rises() {
         let mut player = player();
@@ -218,8 +222,8 @@ mod tests {
         assert_eq!((counts, counts.stalls), (expected, 0));
     }
 
-    /// By hand: the segments come at once, so after five there are 20 s and room for one more; after six 24 s, which is full: the next one is
-    /// asked for when 4 s have been played.
+    /// By hand: the segments come at once, so after five there are 20 s and room for one more; after six 24 s, which is
+    /// full: the next one is asked for when 4 s have been played.
     #[test]
     fn a_full_buffer_waits_for_room() {
         let mut player = player();
@@ -229,8 +233,9 @@ mod tests {
         assert_eq!(player.rate().bits_per_second(), 4_000_000);
     }
 
-    /// By hand: the first segment is played from 1 s to 5 s. The second one comes at 9 s: a stall of 4 s. It is played until 13 s; at 15 s
-    /// the stall has lasted 2 s. Would catch a start-up that counts as a stall, and a stall that only counts when it is over.
+    /// By hand: the first segment is played from 1 s to 5 s. The second one comes at 9 s: a stall of 4 s. It is played
+    /// until 13 s; at 15 s the stall has lasted 2 s. Would catch a start-up that counts as a stall, and a stall that
+    /// only counts when it is over.
     #[test]
     fn stalls_last_until_the_next_segment() {
         let mut player = player();

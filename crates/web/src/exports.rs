@@ -1,8 +1,9 @@
 //! The functions that a page calls. Each acts on the one [`Machine`] of its thread.
 //!
-//! The only thing here that the compiler does not check is that no other symbol of the module has one of these names: hence their
-//! prefix. No function takes a pointer. Those that return one return the begin of a buffer of the machine, which the page reads, or
-//! fills, before its next call: WebAssembly runs one call at a time, and a call to another function may move the buffer.
+//! The only thing here that the compiler does not check is that no other symbol of the module has one of these names:
+//! hence their prefix. No function takes a pointer. Those that return one return the begin of a buffer of the machine,
+//! which the page reads, or fills, before its next call: WebAssembly runs one call at a time, and a call to another
+//! function may move the buffer.
 #![allow(unsafe_code, reason = "`no_mangle` is unsafe, since symbols of one name would be one function")]
 
 use std::cell::RefCell;

@@ -44,7 +44,8 @@ pub(crate) fn scenario(request: &Request, scenario: &Scenario, duration_s: f64) 
     })
 }
 
-/// Returns the description of what does not depend on a scenario: disciplines, reasons, and the scenarios that are compiled in.
+/// Returns the description of what does not depend on a scenario: disciplines, reasons, and the scenarios that are
+/// compiled in.
 pub(crate) fn constants() -> Value {
     let kinds: Vec<Value> =
         Kind::ALL.iter().map(|kind| json!({ "name": kind.name(), "summary": kind.summary() })).collect();

@@ -1,8 +1,9 @@
-//! The simulator behind the playground: two players of a scenario side by side, and batches of runs, for a page that calls them
-//! through WebAssembly.
+//! The simulator behind the playground: two players of a scenario side by side, and batches of runs, for a page that
+//! calls them through WebAssembly.
 //!
-//! A page writes text into a buffer, calls a function, and reads text or numbers from another buffer of linear memory. What it reads
-//! for each frame are plain `f64`s, so nothing is parsed while packets move. The outcomes are those of the native program, bit by bit.
+//! A page writes text into a buffer, calls a function, and reads text or numbers from another buffer of linear memory.
+//! What it reads for each frame are plain `f64`s, so nothing is parsed while packets move. The outcomes are those of
+//! the native program, bit by bit.
 
 mod batch;
 mod error;

@@ -48,8 +48,8 @@ impl Machine {
         self.output = info::constants().to_string();
     }
 
-    /// Starts player `side` with the request in the input; see [`Request::read`]. Writes the description of the scenario as JSON, or
-    /// returns false and writes the error; the player before goes on then.
+    /// Starts player `side` with the request in the input; see [`Request::read`]. Writes the description of the
+    /// scenario as JSON, or returns false and writes the error; the player before goes on then.
     pub fn create(&mut self, side: usize, run: u32) -> bool {
         let player = self.request().and_then(|request| Player::new(request, run));
         self.finish(player, |machine, player| {
@@ -79,8 +79,9 @@ impl Machine {
         }
     }
 
-    /// Goes on in player `side` with the request in the input, and writes the description of the scenario as JSON. Returns 0 after a
-    /// change that holds from now on, 1 if the scenario has to begin again for it, and 2 after an error, which it writes.
+    /// Goes on in player `side` with the request in the input, and writes the description of the scenario as JSON.
+    /// Returns 0 after a change that holds from now on, 1 if the scenario has to begin again for it, and 2 after an
+    /// error, which it writes.
     pub fn update(&mut self, side: usize) -> u32 {
         let request = self.request();
         let Some(player) = self.player(side) else { return 1 };
@@ -104,7 +105,8 @@ impl Machine {
         self.numbers = numbers;
     }
 
-    /// Writes the new rows of the series of player `side` to the numbers, and returns the length of a row; see [`Player::take_rows`].
+    /// Writes the new rows of the series of player `side` to the numbers, and returns the length of a row; see
+    /// [`Player::take_rows`].
     pub fn series(&mut self, side: usize) -> usize {
         let mut numbers = std::mem::take(&mut self.numbers);
         let width = self.player(side).map_or(0, |player| player.take_rows(&mut numbers));
@@ -112,8 +114,8 @@ impl Machine {
         width
     }
 
-    /// Writes the scenario of the request in the input as a file: the text as it was, if no value is set. Returns false and writes the
-    /// error if it cannot be read.
+    /// Writes the scenario of the request in the input as a file: the text as it was, if no value is set. Returns false
+    /// and writes the error if it cannot be read.
     pub fn toml(&mut self) -> bool {
         let request = self.request();
         self.finish(request, |machine, request| machine.output = request.document().to_toml())

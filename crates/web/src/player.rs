@@ -86,8 +86,8 @@ impl Player {
         self.next_row = self.next_row.min(self.simulation.now() + self.interval);
     }
 
-    /// Advances towards `until_ns` by some thousand events, and returns true if it is reached. A time in the past is, and so is one
-    /// after the end.
+    /// Advances towards `until_ns` by some thousand events, and returns true if it is reached. A time in the past is,
+    /// and so is one after the end.
     pub fn advance(&mut self, until_ns: f64) -> bool {
         let end = Time::ZERO + self.simulation.scenario().duration;
         let until = Time::from_nanos(until_ns as u64).min(end);
@@ -125,12 +125,14 @@ impl Player {
 
     /// Writes the state and the events since the last frame to `frame`:
     ///
-    /// 20 numbers: the time in seconds; packets and bytes in the queue; its average and its probability, NaN if it has none; arrived,
-    /// departed, dropped and marked packets; the rate in bit/s; departed bytes; then how many there are of what follows: groups, flows,
-    /// reasons, queued packets, events; and the events for which there was no room. The rest are zeros.
+    /// 20 numbers: the time in seconds; packets and bytes in the queue; its average and its probability, NaN if it has
+    /// none; arrived, departed, dropped and marked packets; the rate in bit/s; departed bytes; then how many there are
+    /// of what follows: groups, flows, reasons, queued packets, events; and the events for which there was no room. The
+    /// rest are zeros.
     ///
-    /// Then for each group the delivered bytes, sent, dropped and queued packets, and the mean of its flows' windows and round trips;
-    /// the delivered bytes of each flow; the drops of each reason; and the queued packets and events of [`Watch`].
+    /// Then for each group the delivered bytes, sent, dropped and queued packets, and the mean of its flows' windows
+    /// and round trips; the delivered bytes of each flow; the drops of each reason; and the queued packets and events
+    /// of [`Watch`].
     pub fn frame(&mut self, frame: &mut Vec<f64>) {
         frame.clear();
         frame.resize(FRAME_HEADER, 0.0);
@@ -165,8 +167,9 @@ impl Player {
         frame[..header.len()].copy_from_slice(&header);
     }
 
-    /// Writes the rows of the series since the last call to `rows`, and returns the numbers of a row: the time in seconds, queued
-    /// packets, the average, the mean waiting time in seconds, dropped and marked packets, and the delivered bytes of each group.
+    /// Writes the rows of the series since the last call to `rows`, and returns the numbers of a row: the time in
+    /// seconds, queued packets, the average, the mean waiting time in seconds, dropped and marked packets, and the
+    /// delivered bytes of each group.
     pub fn take_rows(&mut self, rows: &mut Vec<f64>) -> usize {
         rows.clear();
         self.rows.drain(..).for_each(|row| rows.extend(row));

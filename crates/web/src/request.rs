@@ -18,8 +18,9 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads a request of three parts with a NUL character between them: the name of a scenario that is compiled in, or a text in TOML;
-    /// lines of `key=value`, each as after `--set`; and the kind of the queues that a comparison changes, empty for the scenario's own.
+    /// Reads a request of three parts with a NUL character between them: the name of a scenario that is compiled in, or
+    /// a text in TOML; lines of `key=value`, each as after `--set`; and the kind of the queues that a comparison
+    /// changes, empty for the scenario's own.
     ///
     /// # Errors
     /// The errors of the scenario, as on the command line.
@@ -80,7 +81,8 @@ impl Request {
     }
 }
 
-/// Gives those queues of `scenario` whose keys are among `queues` another kind, with those of their parameters that it knows too.
+/// Gives those queues of `scenario` whose keys are among `queues` another kind, with those of their parameters that it
+/// knows too.
 fn set_kind(scenario: &mut Scenario, queues: &[String], kind: Kind) -> Result<(), PageError> {
     for Link { name, forward, reverse, .. } in &mut scenario.links {
         for (side, ending) in [(forward, ".queue"), (reverse, ".reverse.queue")] {

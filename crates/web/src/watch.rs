@@ -113,7 +113,8 @@ impl Watch {
         shown.len()
     }
 
-    /// Appends the events since the last call to `frame`, and returns their number and that of the events for which there was no room.
+    /// Appends the events since the last call to `frame`, and returns their number and that of the events for which
+    /// there was no room.
     pub fn take_events(&mut self, frame: &mut Vec<f64>) -> (usize, u64) {
         let events = self.events.len() / EVENT_FIELDS;
         frame.append(&mut self.events);

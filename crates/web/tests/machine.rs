@@ -50,8 +50,8 @@ fn a_batch_has_the_outcome_of_the_simulator() {
     assert_eq!(machine.output(), expected.to_json_without_cost());
 }
 
-/// Would catch a picture of the queue that loses packets, keeps those that have left, or has them in another order; an event of a
-/// packet that was not queued; and a comparison with a packet of the same flow.
+/// Would catch a picture of the queue that loses packets, keeps those that have left, or has them in another order; an
+/// event of a packet that was not queued; and a comparison with a packet of the same flow.
 #[test]
 fn the_picture_is_that_of_the_queue() {
     for kind in ["choke", "droptail", "drr", "front-choke", "choke-adaptive", "choke-auto", "gchoke", "codel"] {

@@ -22,8 +22,8 @@ fn exhaustive(settings: &AdviseSettings) -> Vec<Candidate> {
     all.iter().map(|index| plan.candidates[*index].clone()).collect()
 }
 
-/// On four links the advice is what an exhaustive search finds, or not told from it by paired runs. Would catch a race that eliminates the best, and an
-/// order that is upside down: the worst candidate is far from the best.
+/// On four links the advice is what an exhaustive search finds, or not told from it by paired runs. Would catch a race
+/// that eliminates the best, and an order that is upside down: the worst candidate is far from the best.
 #[test]
 fn the_advice_is_that_of_an_exhaustive_search() {
     for settings in [

@@ -1,5 +1,5 @@
-//! No packet is lost or counted twice: arrived = departed + dropped + flushed + queued, as many as the generator has sent
-//! arrive, and as many depart as the device counts.
+//! No packet is lost or counted twice: arrived = departed + dropped + flushed + queued, as many as the generator has
+//! sent arrive, and as many depart as the device counts.
 
 use std::error::Error;
 use std::thread;

@@ -1,8 +1,8 @@
 //! Instructions a packet, compared with the kernel's `tbf` with `sch_choke` below.
 //!
 //! A guest's clock counts two nanoseconds for each instruction, and the generator leaves no pause, so the time of a
-//! flood tells the instructions of everything that happens to its packets: making one, enqueue, the share of departures,
-//! the device.
+//! flood tells the instructions of everything that happens to its packets: making one, enqueue, the share of
+//! departures, the device.
 
 use std::error::Error;
 

@@ -11,7 +11,8 @@ use super::shared::{Disciplines, Form, PageFile, Threads, disciplines, runs, see
 
 /// Recommend a discipline for a link, its traffic and a goal
 ///
-/// Example: fairlane advise --rate 20mbit --rtt 40ms --mix 'web, 8 cubic, 1 udp 2x' --goal 'delay.p95<20ms, utilisation>0.95' --quick
+/// Example: fairlane advise --rate 20mbit --rtt 40ms --mix 'web, 8 cubic, 1 udp 2x' --goal 'delay.p95<20ms,
+/// utilisation>0.95' --quick
 ///
 /// The command simulates all disciplines that are not experimental, with their defaults and with other parameters, and
 /// ranks them by the goal: bounds on metrics and an objective, minimise METRIC or maximise METRIC. The best one and the
@@ -26,7 +27,8 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_parser = time)]
     pub(crate) rtt: Duration,
 
-    /// Traffic: numbers of flows of a congestion control, of web browsers, of voip, or of udp with its rate or a multiple of the link's
+    /// Traffic: numbers of flows of a congestion control, of web browsers, of voip, or of udp with its rate or a
+    /// multiple of the link's
     #[arg(long, default_value = "8 cubic, 2 web")]
     pub(crate) mix: String,
 

@@ -14,26 +14,28 @@ use super::shared::{
 
 /// Compare queue disciplines under the same traffic
 ///
-/// Without FILE it runs Figure 3 of the CHOKe paper (Pan, Prabhakar, Psounis 2000: 32 TCP flows and one UDP flow of twice
-/// the link's rate) and prints the paper's own numbers next to ours.
+/// Without FILE it runs Figure 3 of the CHOKe paper (Pan, Prabhakar, Psounis 2000: 32 TCP flows and one UDP flow of
+/// twice the link's rate) and prints the paper's own numbers next to ours.
 ///
 /// All disciplines see the same traffic: each flow has its own random stream. Each number has its 95 % confidence
 /// interval.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; without it, Figure 3 of the CHOKe paper
+    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; without it, Figure 3 of the CHOKe
+    /// paper
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
 
     /// Disciplines to compare, or "all" [default: droptail, red and those of the file]
     ///
     /// Each of them replaces the bottleneck's queue and takes over the parameters that it has too. In a
-    /// scenario with a topology of links it replaces every link queue that the file describes; links that have the plain default
-    /// queue (droptail, 1000 packets) keep it.
+    /// scenario with a topology of links it replaces every link queue that the file describes; links that have the
+    /// plain default queue (droptail, 1000 packets) keep it.
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
     pub(crate) queue: Vec<Disciplines>,
 
-    /// Shapers to compare, "fixed" or "autorate", with the parameters of the file, and with its queue unless --queue names others
+    /// Shapers to compare, "fixed" or "autorate", with the parameters of the file, and with its queue unless --queue
+    /// names others
     #[arg(long, value_name = "SHAPER", value_delimiter = ',', value_parser = shaper)]
     pub(crate) shaper: Vec<ShaperKind>,
 

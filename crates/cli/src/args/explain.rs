@@ -10,7 +10,8 @@ use super::shared::Form;
 ///
 /// Example: fairlane explain choke limit=300p min=100p max=200p --rate 1mbit
 ///
-/// With --flows or --rtt it also tells how much of the link a flood keeps, by the simulations of scenarios/flood.toml: fairlane explain bare --flows 4 --rtt 5ms
+/// With --flows or --rtt it also tells how much of the link a flood keeps, by the simulations of scenarios/flood.toml:
+/// fairlane explain bare --flows 4 --rtt 5ms
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
     /// The discipline

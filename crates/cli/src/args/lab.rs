@@ -11,16 +11,17 @@ use super::shared::{Disciplines, Form, Overrides, PageFile, SeriesFile, ShownTab
 ///
 /// The lab makes network namespaces and removes them at the end; it needs Linux and root. Hosts, links, delays and the
 /// queue are those of the file; TCP and UDP are the kernel's, with the congestion control of each
-/// group. A run takes as long as the scenario says. The lab checks that its queue is the bottleneck, prints how, and gives no
-/// numbers otherwise. The machine's own network is not changed, and a killed lab leaves nothing behind.
+/// group. A run takes as long as the scenario says. The lab checks that its queue is the bottleneck, prints how, and
+/// gives no numbers otherwise. The machine's own network is not changed, and a killed lab leaves nothing behind.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
-    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; a dumbbell, with TCP and UDP of constant rate
+    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; a dumbbell, with TCP and UDP of
+    /// constant rate
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "setup")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Where it runs: on this machine's kernel, in real time; or in a guest, whose clock counts instructions, so that the same
-    /// seed gives the same outcome however busy the machine is
+    /// Where it runs: on this machine's kernel, in real time; or in a guest, whose clock counts instructions, so that
+    /// the same seed gives the same outcome however busy the machine is
     #[arg(long = "in", value_name = "PLACE", value_enum, default_value = "host")]
     pub(crate) place: LabPlace,
 
@@ -65,7 +66,8 @@ pub(crate) struct LabArgs {
     #[command(flatten)]
     pub(crate) tables: ShownTables,
 
-    /// Tell the progress as lines on standard error, "progress DONE TOTAL" in seconds: for programs such as the Python package
+    /// Tell the progress as lines on standard error, "progress DONE TOTAL" in seconds: for programs such as the Python
+    /// package
     #[arg(long, hide = true)]
     pub(crate) progress_lines: bool,
 

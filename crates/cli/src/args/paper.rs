@@ -11,8 +11,9 @@ use super::shared::{Form, Threads};
 ///
 /// Example: fairlane paper run choke-fig3
 ///
-/// Every figure, table and number of five papers is a claim: the paper's statement, an experiment, and the range asked of each of
-/// its numbers. A claim is met if each mean lies in its range and its 95 % interval is narrow enough; it is not decided if one is wider.
+/// Every figure, table and number of five papers is a claim: the paper's statement, an experiment, and the range asked
+/// of each of its numbers. A claim is met if each mean lies in its range and its 95 % interval is narrow enough; it is
+/// not decided if one is wider.
 #[derive(Debug, Args)]
 pub(crate) struct PaperArgs {
     #[command(subcommand)]
@@ -49,8 +50,8 @@ pub(crate) struct PaperShowArgs {
 
 /// Run claims' experiments and judge them
 ///
-/// The exit code is 0 if every claim is met, 1 if one falls short, and 3 if none does but one needs more runs (--runs). Finished runs are kept until all are: after an interruption, the
-/// same command continues.
+/// The exit code is 0 if every claim is met, 1 if one falls short, and 3 if none does but one needs more runs (--runs).
+/// Finished runs are kept until all are: after an interruption, the same command continues.
 #[derive(Debug, Args)]
 pub(crate) struct PaperRunArgs {
     /// Claims, papers, or "all"

@@ -13,8 +13,8 @@ use super::shared::{FigureFiles, ShownQueue};
 /// Example: fairlane compare --json >compare.json; fairlane plot compare.json --figure delays --pdf delays.pdf
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {
-    /// Outcomes: JSON of run, compare, sweep, lab or replay, also - for standard input; a folder of run --out or compare --out; a
-    /// table of sweep --out (.csv or .parquet). Those of several files are drawn in one figure
+    /// Outcomes: JSON of run, compare, sweep, lab or replay, also - for standard input; a folder of run --out or
+    /// compare --out; a table of sweep --out (.csv or .parquet). Those of several files are drawn in one figure
     #[arg(required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
 

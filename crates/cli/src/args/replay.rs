@@ -15,8 +15,8 @@ use super::shared::{Disciplines, Form, PageFile, ShownTables, Threads, disciplin
 ///
 /// Example: fairlane replay uplink.pcap --rate 10mbit --queue choke limit=300p min=100p max=200p
 ///
-/// The packets do not react to the queue: traffic that would have slowed down does not. All packets of the file are sent,
-/// so select one direction first, for example with: tcpdump -r both.pcap -w uplink.pcap src net 10.0.0.0/8
+/// The packets do not react to the queue: traffic that would have slowed down does not. All packets of the file are
+/// sent, so select one direction first, for example with: tcpdump -r both.pcap -w uplink.pcap src net 10.0.0.0/8
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// The capture: pcap or pcapng of Ethernet, raw IP, Linux cooked or loopback packets
@@ -55,7 +55,8 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) page: PageFile,
 
-    /// Write the packets that leave the queue as a capture, with the times at which the link begins to send them and their marks
+    /// Write the packets that leave the queue as a capture, with the times at which the link begins to send them and
+    /// their marks
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) write: Option<PathBuf>,
 }

@@ -43,12 +43,14 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) page: PageFile,
 
-    /// Write the packets that leave the queues between nodes, in both directions and warm-up included, as a packet capture
+    /// Write the packets that leave the queues between nodes, in both directions and warm-up included, as a packet
+    /// capture
     ///
-    /// The capture has headers only: IPv4 with an address pair for each flow, and TCP or UDP. Each packet has its size on the
-    /// wire (an acknowledgement more if its options need it), the time of the simulation in nanoseconds, and a TTL of 64 less one for
-    /// each link that it has entered. TCP has the window, timestamps, SACK blocks and ECN flags of the simulation, after a handshake,
-    /// simulated or not, so Wireshark's graphs of sequence numbers, round trips and windows work.
+    /// The capture has headers only: IPv4 with an address pair for each flow, and TCP or UDP. Each packet has its size
+    /// on the wire (an acknowledgement more if its options need it), the time of the simulation in nanoseconds, and a
+    /// TTL of 64 less one for each link that it has entered. TCP has the window, timestamps, SACK blocks and ECN flags
+    /// of the simulation, after a handshake, simulated or not, so Wireshark's graphs of sequence numbers, round trips
+    /// and windows work.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<PathBuf>,
 
@@ -59,13 +61,13 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) series: SeriesFile,
 
-    /// Write a data file of flent (.flent.gz), which flent plots: throughput, window and round trip of each TCP flow, and the round
-    /// trips of a UDP group called "ping", every 200 ms or in the interval of --series
+    /// Write a data file of flent (.flent.gz), which flent plots: throughput, window and round trip of each TCP flow,
+    /// and the round trips of a UDP group called "ping", every 200 ms or in the interval of --series
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) flent: Option<PathBuf>,
 
-    /// Write the bottleneck as mahimahi's mm-link logs it: FILE.log has the log, which mm-throughput-graph reads, and FILE.trace the
-    /// opportunities of its link, which mm-link takes
+    /// Write the bottleneck as mahimahi's mm-link logs it: FILE.log has the log, which mm-throughput-graph reads, and
+    /// FILE.trace the opportunities of its link, which mm-link takes
     #[arg(long, value_name = "FILE.log", value_hint = ValueHint::FilePath)]
     pub(crate) mahimahi: Option<PathBuf>,
 }

@@ -62,8 +62,8 @@ fn details(text: &str) -> Result<Details, String> {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SeriesFile {
     /// Write the counts of each flow and each queue in each interval, warm-up included: FILE.csv (or .parquet) becomes
-    /// FILE.flows.csv and FILE.queues.csv, and under several disciplines FILE.KIND.flows.csv and FILE.KIND.queues.csv of the first run
-    /// of each. With --json, the series of a page are printed too
+    /// FILE.flows.csv and FILE.queues.csv, and under several disciplines FILE.KIND.flows.csv and FILE.KIND.queues.csv
+    /// of the first run of each. With --json, the series of a page are printed too
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     series: Option<PathBuf>,
 
@@ -90,7 +90,8 @@ pub(crate) struct ShownQueue {
 /// The files of a figure.
 #[derive(Debug, Args)]
 pub(crate) struct FigureFiles {
-    /// Also draw the answer as an SVG figure: the shares of the throughput, of a sweep against the first key with numbers
+    /// Also draw the answer as an SVG figure: the shares of the throughput, of a sweep against the first key with
+    /// numbers
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) svg: Option<PathBuf>,
 

@@ -92,7 +92,8 @@ pub(crate) struct SfbArgs {
 
 /// CHOKe: the share of one unresponsive flow among TCP flows
 ///
-/// The leaky buffer of Wang, Tang and Low 2003, in the limit of many TCP flows that keep the queue above its lower threshold.
+/// The leaky buffer of Wang, Tang and Low 2003, in the limit of many TCP flows that keep the queue above its lower
+/// threshold.
 #[derive(Debug, Args)]
 pub(crate) struct OneFlowArgs {
     /// The flow's rate, as a fraction of the link's
@@ -147,8 +148,8 @@ pub(crate) struct GchokeArgs {
 
 /// ECHO: the shares of unresponsive flows and of TCP flows
 ///
-/// The equilibrium that docs/echo.md derives: a flow gets at most 4/3 of the fair rate. With --tags it includes the noise of
-/// rates that are measured by so many tags.
+/// The equilibrium that docs/echo.md derives: a flow gets at most 4/3 of the fair rate. With --tags it includes the
+/// noise of rates that are measured by so many tags.
 #[derive(Debug, Args)]
 pub(crate) struct EchoArgs {
     /// TCP flows

@@ -13,8 +13,9 @@ use super::shared::{Form, Overrides, Threads, runs};
 ///
 /// Example: fairlane tune choke-fig3 --queue red --goal 'utilisation>0.9, minimise delay.p95'
 ///
-/// The search covers the numeric parameters, by Latin hypercubes and successive halving, with the same traffic for all candidates.
-/// The winner is checked on seeds that the search has not seen: if it is not better there, the defaults are the answer.
+/// The search covers the numeric parameters, by Latin hypercubes and successive halving, with the same traffic for all
+/// candidates. The winner is checked on seeds that the search has not seen: if it is not better there, the defaults are
+/// the answer.
 #[derive(Debug, Args)]
 pub(crate) struct TuneArgs {
     /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input

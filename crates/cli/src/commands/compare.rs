@@ -113,7 +113,8 @@ impl CompareCommand {
     }
 }
 
-/// Returns a line for each discipline with parameters that differ from their defaults, after their title; nothing without any.
+/// Returns a line for each discipline with parameters that differ from their defaults, after their title; nothing
+/// without any.
 fn differing(jobs: &[Job]) -> Vec<String> {
     let mut lines: Vec<String> = jobs.iter().flat_map(|job| parameters(&job.scenario)).collect();
     // Under several shapers.

@@ -91,8 +91,8 @@ impl Firewalls {
     }
 }
 
-/// Runs the named tests of this program in a guest, with each of these firewalls in turn; a test that fails there, or is
-/// skipped, fails here. Where guests cannot run it prints why.
+/// Runs the named tests of this program in a guest, with each of these firewalls in turn; a test that fails there, or
+/// is skipped, fails here. Where guests cannot run it prints why.
 pub(crate) fn run(wanted: &[(Firewalls, &[&str])]) {
     let Some(kernel) = fetched() else { return };
     let mut guest = match Guest::new(&kernel, &PROGRAMS, &MODULES, LIMITS) {

@@ -42,8 +42,8 @@ pub(crate) fn listen(address: &str) -> UdpSocket {
     socket
 }
 
-/// Waits until the kernel has freed the queue of a router that was killed. A tool that it was just starting has its descriptors for a
-/// moment longer, and what is queued until then is lost.
+/// Waits until the kernel has freed the queue of a router that was killed. A tool that it was just starting has its
+/// descriptors for a moment longer, and what is queued until then is lost.
 pub(crate) fn until_free(queue: u16) {
     let end = Instant::now() + PATIENCE;
     let numbers = || {
@@ -56,8 +56,8 @@ pub(crate) fn until_free(queue: u16) {
     }
 }
 
-/// Waits until `/state` tells what was so when this was called: the second report after it, of each direction. Reports are a quarter of a
-/// second apart.
+/// Waits until `/state` tells what was so when this was called: the second report after it, of each direction. Reports
+/// are a quarter of a second apart.
 pub(crate) fn settle() {
     let end = Instant::now() + PATIENCE;
     let times = || {
@@ -81,8 +81,8 @@ pub(crate) fn rules() -> String {
     rules.map(|line| format!("{}\n", line.split(" [").next().unwrap())).collect()
 }
 
-/// All rules and tables of a namespace that nobody has used before. The iptables on nf_tables leaves the tables that it has made empty
-/// behind, so they are made first.
+/// All rules and tables of a namespace that nobody has used before. The iptables on nf_tables leaves the tables that it
+/// has made empty behind, so they are made first.
 pub(crate) fn nothing() -> (String, String) {
     for name in ["iptables", "ip6tables"] {
         tool(name, "-t mangle -N PASSING");

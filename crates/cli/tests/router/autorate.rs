@@ -14,8 +14,8 @@ use crate::namespace::{in_namespace, tool};
 use crate::node::Node;
 use crate::running::{Running, metric, nothing, refused, rules, scrape, state, tables};
 
-/// Makes the link, whose near end is `wan0` with the address 10.9.0.1, and returns its far end: the modem, whose own router is the
-/// link, and the host that takes everything.
+/// Makes the link, whose near end is `wan0` with the address 10.9.0.1, and returns its far end: the modem, whose own
+/// router is the link, and the host that takes everything.
 fn link() -> Node {
     let far = Node::new();
     tool("ip", &format!("link add wan0 type veth peer name far0 netns {}", far.tid));

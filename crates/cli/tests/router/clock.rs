@@ -40,8 +40,9 @@ fn arrivals(socket: &UdpSocket) -> Vec<f64> {
     std::iter::from_fn(|| socket.recv(&mut [0; 2000]).ok().map(|_| start.elapsed().as_secs_f64())).collect()
 }
 
-/// The clock is set a day forward, two days back, and right again while the link is overloaded. By the monotonic clock packets leave at
-/// the link's rate all the time, and counts only rise. Would catch a time that is taken from the wrong clock.
+/// The clock is set a day forward, two days back, and right again while the link is overloaded. By the monotonic clock
+/// packets leave at the link's rate all the time, and counts only rise. Would catch a time that is taken from the wrong
+/// clock.
 #[test]
 #[ignore = "sets the clock: it_holds_in_a_guest_with_other_firewalls runs it"]
 fn a_clock_that_is_set_changes_nothing() {

@@ -10,9 +10,9 @@ use crate::common::{Place, printed};
 use crate::namespace::in_namespace;
 use crate::running::{Running, listen, metric, nothing, refused, rules, scrape, settle, state, tables};
 
-/// Packets over loopback leave and arrive by it, so they pass both queues: first that of `--up`, then that of `--down`, whose rate is a
-/// quarter. 400 datagrams of 1000 bytes take 800 ms there. Would catch two queues with one rate, packets that miss one of them, and one
-/// that is counted in both.
+/// Packets over loopback leave and arrive by it, so they pass both queues: first that of `--up`, then that of `--down`,
+/// whose rate is a quarter. 400 datagrams of 1000 bytes take 800 ms there. Would catch two queues with one rate,
+/// packets that miss one of them, and one that is counted in both.
 #[test]
 fn both_directions_have_their_rate() {
     in_namespace(|| {

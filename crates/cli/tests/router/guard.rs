@@ -23,8 +23,9 @@ fn until_one_passes() -> Duration {
     panic!("nothing passes");
 }
 
-/// A router that is stopped lets packets pass after a second, those that waited leave when it goes on, and its rules are back then, also
-/// after its guard was killed. Would catch a stopped router that stops the traffic, and rules that stay away or double.
+/// A router that is stopped lets packets pass after a second, those that waited leave when it goes on, and its rules
+/// are back then, also after its guard was killed. Would catch a stopped router that stops the traffic, and rules that
+/// stay away or double.
 #[test]
 fn packets_pass_while_the_router_stands_still() {
     in_namespace(|| {

@@ -45,8 +45,8 @@ fn settled(count: impl Fn() -> u64) -> u64 {
     count()
 }
 
-/// The rules contain the name, and follow the interface to another one, and back. Would catch a link that is not shaped any more, and
-/// rules for the old name that stay behind.
+/// The rules contain the name, and follow the interface to another one, and back. Would catch a link that is not shaped
+/// any more, and rules for the old name that stay behind.
 #[test]
 fn a_renamed_interface_is_followed() {
     in_namespace(|| {
@@ -72,8 +72,8 @@ fn a_renamed_interface_is_followed() {
     });
 }
 
-/// An interface goes while packets wait for it, and another comes with its name. The kernel drops those packets; the router goes on and
-/// queues the packets of the new interface.
+/// An interface goes while packets wait for it, and another comes with its name. The kernel drops those packets; the
+/// router goes on and queues the packets of the new interface.
 #[test]
 fn an_interface_that_goes_and_comes_back_is_queued() {
     in_namespace(|| {

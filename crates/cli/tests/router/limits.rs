@@ -13,8 +13,8 @@ use crate::running::{Running, has_rules, nothing, rules, tables, through, with};
 /// The user and the group `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// A program with two capabilities from its file (setcap(8)), started by nobody. Would catch privileges that the router keeps for itself:
-/// the tools that change rules and the guard, which have none from their files, would be refused.
+/// A program with two capabilities from its file (setcap(8)), started by nobody. Would catch privileges that the router
+/// keeps for itself: the tools that change rules and the guard, which have none from their files, would be refused.
 #[test]
 fn a_program_with_capabilities_needs_no_root() {
     in_namespace(|| {
@@ -49,8 +49,8 @@ fn a_program_with_capabilities_needs_no_root() {
     });
 }
 
-/// The router's address space may not grow any more. Would catch rules that stay because the tool that removes them cannot be started: the
-/// start of a program needs memory for its stack.
+/// The router's address space may not grow any more. Would catch rules that stay because the tool that removes them
+/// cannot be started: the start of a program needs memory for its stack.
 #[test]
 fn without_memory_the_rules_are_removed() {
     in_namespace(|| {

@@ -71,9 +71,9 @@ fn file(place: &Place, rate: &str, interfaces: &[&str], rest: &str) -> String {
     place.write("router.toml", &text)
 }
 
-/// The file names other interfaces again and again, while packets wait, and other flows. Packets by wan1 are queued all the time, those by
-/// wan2 come and go. Would catch a packet that is lost or overtaken because rules are replaced, one by wan1 that passes unqueued
-/// between two rules, counts that do not balance, and rules that are left at the end.
+/// The file names other interfaces again and again, while packets wait, and other flows. Packets by wan1 are queued all
+/// the time, those by wan2 come and go. Would catch a packet that is lost or overtaken because rules are replaced, one
+/// by wan1 that passes unqueued between two rules, counts that do not balance, and rules that are left at the end.
 #[test]
 fn interfaces_come_and_go_under_traffic() {
     in_namespace(|| {
@@ -82,7 +82,8 @@ fn interfaces_come_and_go_under_traffic() {
         let hosts = [host(1), host(2)];
         let before = nothing();
         let place = Place::new();
-        // 2 Mbit/s arrive by wan1, so that packets wait from the beginning. Behind 4 Mbit/s a receiver has time on a busy machine.
+        // 2 Mbit/s arrive by wan1, so that packets wait from the beginning. Behind 4 Mbit/s a receiver has time on a
+        // busy machine.
         let mut router = Running::start(&["--config", &file(&place, "1mbit", &["wan1"], "")]);
         let (one, two) = (Stream::start(&hosts[0], 1, 1500), Stream::start(&hosts[1], 2, 1500));
         let named: [&[&str]; 3] = [&["wan1", "wan2"], &["wan1"], &["wan2", "wan1"]];
@@ -110,9 +111,9 @@ fn interfaces_come_and_go_under_traffic() {
     });
 }
 
-/// From one interface to another, while packets of the first wait; the second belongs to another router at first. Would catch rules that
-/// change although the file is refused, an interface that stays reserved, and packets that are lost with the rules of their
-/// interface.
+/// From one interface to another, while packets of the first wait; the second belongs to another router at first. Would
+/// catch rules that change although the file is refused, an interface that stays reserved, and packets that are lost
+/// with the rules of their interface.
 #[test]
 fn another_interface_takes_the_place_of_the_first() {
     in_namespace(|| {

@@ -44,8 +44,8 @@ fn the_users_own_rule_queues() {
     });
 }
 
-/// The router's own table: nft is preferred to iptables, the kernel's list of it has the queue and the marks, and nothing of iptables
-/// changes.
+/// The router's own table: nft is preferred to iptables, the kernel's list of it has the queue and the marks, and
+/// nothing of iptables changes.
 #[test]
 #[ignore = "needs nft_queue: it_holds_in_a_guest_with_other_firewalls runs it"]
 fn the_routers_table_queues() {
@@ -66,8 +66,8 @@ fn the_routers_table_queues() {
     });
 }
 
-/// A packet from 127.0.0.5 whose source is translated to 127.0.0.9 before it is queued, and the answer to it, whose destination is
-/// translated back before. Would catch the address of the machine in place of the host behind it.
+/// A packet from 127.0.0.5 whose source is translated to 127.0.0.9 before it is queued, and the answer to it, whose
+/// destination is translated back before. Would catch the address of the machine in place of the host behind it.
 #[test]
 #[ignore = "needs CONFIG_NETFILTER_NETLINK_GLUE_CT: it_holds_in_a_guest_with_other_firewalls runs it"]
 fn hosts_behind_translation_are_told() {

@@ -17,15 +17,15 @@ use super::address::address;
 ///
 /// Example: fairlane router --queue-num 0 --rate 10mbit --interface eth0 choke limit=300p min=100p max=200p
 ///
-/// With --interface it installs the firewall rules that send packets leaving there to the queue, and removes them at the end. If
-/// it is killed, packets pass as if there were no queue, and the next start removes the rules. On SIGTERM and Ctrl-C the waiting
-/// packets leave first; SIGHUP reads --config again and keeps them.
+/// With --interface it installs the firewall rules that send packets leaving there to the queue, and removes them at
+/// the end. If it is killed, packets pass as if there were no queue, and the next start removes the rules. On SIGTERM
+/// and Ctrl-C the waiting packets leave first; SIGHUP reads --config again and keeps them.
 ///
-/// With --up and --down in place of --rate it shapes both directions of an interface: fairlane router --interface wan0 --up 20mbit
-/// --down 80mbit fq-codel
+/// With --up and --down in place of --rate it shapes both directions of an interface: fairlane router --interface wan0
+/// --up 20mbit --down 80mbit fq-codel
 ///
-/// With --bridge in place of --queue-num the program itself forwards between two interfaces of a machine that does not route:
-/// faster, but nothing passes while it is not running.
+/// With --bridge in place of --queue-num the program itself forwards between two interfaces of a machine that does not
+/// route: faster, but nothing passes while it is not running.
 #[derive(Debug, Args)]
 pub struct RouterArgs {
     /// The discipline [default: the file's]
@@ -36,7 +36,8 @@ pub struct RouterArgs {
     #[arg(value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) parameters: Vec<Setting>,
 
-    /// A TOML file with the same options: queue-num = 0, rate = "10mbit", queue = { kind = "choke" }; options given here take precedence
+    /// A TOML file with the same options: queue-num = 0, rate = "10mbit", queue = { kind = "choke" }; options given
+    /// here take precedence
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 
@@ -63,13 +64,13 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<PathChoice>,
 
-    /// The number of the NFQUEUE, 0 to 65535; or a range such as 0:3, with a thread for each queue. Of --up and --down, the second has
-    /// the numbers behind those of the first [default with these: 0]
+    /// The number of the NFQUEUE, 0 to 65535; or a range such as 0:3, with a thread for each queue. Of --up and --down,
+    /// the second has the numbers behind those of the first [default with these: 0]
     #[arg(long, value_name = "N", value_parser = queue_num)]
     pub(crate) queue_num: Option<(u16, u16)>,
 
-    /// Forward between two interfaces, inside and outside: packets going out wait in the discipline; those coming in pass, or with --down
-    /// wait too
+    /// Forward between two interfaces, inside and outside: packets going out wait in the discipline; those coming in
+    /// pass, or with --down wait too
     #[arg(long, value_name = "INSIDE,OUTSIDE", value_parser = bridge)]
     pub(crate) bridge: Option<[String; 2]>,
 
@@ -94,7 +95,8 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "BYTES", value_parser = overhead, allow_hyphen_values = true)]
     pub(crate) overhead: Option<i16>,
 
-    /// The smallest number of bytes that the link sends for a packet, as in tc-cake(8), such as 84b for Ethernet [default: 0b]
+    /// The smallest number of bytes that the link sends for a packet, as in tc-cake(8), such as 84b for Ethernet
+    /// [default: 0b]
     #[arg(long, value_name = "BYTES", value_parser = mpu)]
     pub(crate) mpu: Option<u16>,
 
@@ -106,7 +108,8 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "BY")]
     pub(crate) flows: Option<Flows>,
 
-    /// The bit of the firewall mark that tells our rules which packets to mark with ECN; it must be unused [default: 0x40000000]
+    /// The bit of the firewall mark that tells our rules which packets to mark with ECN; it must be unused [default:
+    /// 0x40000000]
     #[arg(long, value_name = "BIT", value_parser = ce_mark)]
     pub(crate) ce_mark: Option<u32>,
 
@@ -123,8 +126,8 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) drain: Option<Duration>,
 
-    /// Serve /metrics for Prometheus and /state for fairlane top at this address, a port alone being on loopback; or at a socket, a
-    /// path with a slash; "off" for none [default: a socket in /run/fairlane]
+    /// Serve /metrics for Prometheus and /state for fairlane top at this address, a port alone being on loopback; or at
+    /// a socket, a path with a slash; "off" for none [default: a socket in /run/fairlane]
     #[arg(long, value_name = "ADDR", value_parser = metrics)]
     pub(crate) metrics: Option<Metrics>,
 

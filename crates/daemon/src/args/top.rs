@@ -16,8 +16,8 @@ use super::address::{USUAL, address};
 /// a pipe, and where TERM is dumb, it prints once.
 #[derive(Debug, Args)]
 pub struct TopArgs {
-    /// Where the router serves its metrics: a port of this machine, a host and a port, or the path of a socket [default: the socket of
-    /// the router of this machine, or port 9277]
+    /// Where the router serves its metrics: a port of this machine, a host and a port, or the path of a socket
+    /// [default: the socket of the router of this machine, or port 9277]
     #[arg(value_name = "ADDR", value_parser = place)]
     pub(crate) address: Option<String>,
 

@@ -22,7 +22,8 @@ pub fn attached_metrics(device: &str) -> Result<String, Failure> {
     Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned()), rates, None))
 }
 
-/// Returns the state of the discipline of a device, as a router serves it. Of the parameters it has those that are sizes.
+/// Returns the state of the discipline of a device, as a router serves it. Of the parameters it has those that are
+/// sizes.
 pub(crate) fn attached_state(device: &str) -> Result<State, String> {
     read(device).map_err(|error| error.to_string())
 }

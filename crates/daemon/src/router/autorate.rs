@@ -233,7 +233,8 @@ fn delay(direction: Direction, answer: ProbeAnswer) -> ProbeDelay {
     }
 }
 
-/// Waits until the socket has something to read, at most for this time. An interrupted wait is shorter, which is harmless.
+/// Waits until the socket has something to read, at most for this time. An interrupted wait is shorter, which is
+/// harmless.
 fn wait(socket: Option<&ProbeSocket>, most: Duration) {
     let mut ready: Vec<PollFd<'_>> =
         socket.iter().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
@@ -290,7 +291,8 @@ fn lock(views: &AutorateViews) -> MutexGuard<'_, Vec<Option<AutorateView>>> {
 mod tests {
     use super::*;
 
-    /// Reflectors take turns, and each probe counts once. Would catch an answer that is taken for that of another probe, 1024 later.
+    /// Reflectors take turns, and each probe counts once. Would catch an answer that is taken for that of another
+    /// probe, 1024 later.
     #[test]
     fn each_probe_has_one_answer() {
         let addresses = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];

@@ -66,7 +66,8 @@ pub(super) fn read(path: &Path) -> Result<FileSettings, Failure> {
     Ok(contents)
 }
 
-/// Reads a file of limited length, and whether everybody can write to it: a running router must neither wait for a pipe, nor take all memory for an endless device.
+/// Reads a file of limited length, and whether everybody can write to it: a running router must neither wait for a
+/// pipe, nor take all memory for an endless device.
 fn text(path: &Path) -> io::Result<(String, bool)> {
     let mut text = String::new();
     // Opening a pipe would wait for its writer.

@@ -1,7 +1,8 @@
 //! A process that takes the rules away while the router hangs, so that packets pass unqueued instead of being lost.
 //!
-//! The router tells it each quarter of a second that it is alive. When nothing has come for a second, because the router is stopped,
-//! swapped out or hangs, the process takes the rules away; the router itself puts them back when it is alive again.
+//! The router tells it each quarter of a second that it is alive. When nothing has come for a second, because the
+//! router is stopped, swapped out or hangs, the process takes the rules away; the router itself puts them back when it
+//! is alive again.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -33,12 +34,13 @@ const TAKEN: u8 = b't';
 /// The time between two signs of life.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// The router hangs when it has missed so many periods of `PERIOD_MILLIS` in a row. Two, since a machine that stood still as a whole
-/// lets the first end before the router can say anything.
+/// The router hangs when it has missed so many periods of `PERIOD_MILLIS` in a row. Two, since a machine that stood
+/// still as a whole lets the first end before the router can say anything.
 const MISSED: u32 = 2;
 const PERIOD_MILLIS: u16 = 500;
 
-/// The time that the process has at the end for a change of the rules that it has begun: more than the tools wait for each other.
+/// The time that the process has at the end for a change of the rules that it has begun: more than the tools wait for
+/// each other.
 const ENDING: Duration = Duration::from_secs(8);
 
 /// The guard of a running router. Dropping it ends the process, which changes nothing after that.

@@ -59,7 +59,8 @@ const LONGEST_REQUEST: usize = 16 << 10;
 /// The time until the next attempt after a connection could not be accepted, as without descriptors.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Endings of names to which no public server of names can give an address (RFC 6761, RFC 6762, RFC 8375, and those of home routers).
+/// Endings of names to which no public server of names can give an address (RFC 6761, RFC 6762, RFC 8375, and those of
+/// home routers).
 const LOCAL_ENDINGS: [&str; 6] = [".localhost", ".local", ".lan", ".home", ".internal", ".home.arpa"];
 
 /// The current settings of a router; a reload changes them.
@@ -220,7 +221,8 @@ fn with_type(kind: &'static str, text: String) -> Response<Full<Bytes>> {
     response
 }
 
-/// Returns `true` if a name cannot be one that a web page elsewhere has given to this machine, to read the answer (DNS rebinding).
+/// Returns `true` if a name cannot be one that a web page elsewhere has given to this machine, to read the answer (DNS
+/// rebinding).
 fn is_ours(host: &str) -> bool {
     let without_port = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
     let name = without_port.map_or(host, |(name, _)| name);

@@ -12,7 +12,8 @@ use super::ready::refused;
 use super::remote::Remote;
 use crate::args::router::GuardedRules;
 
-/// The longest time in seconds between two checks of the rules, and the shortest where others change rules all the time.
+/// The longest time in seconds between two checks of the rules, and the shortest where others change rules all the
+/// time.
 const CHECK_EVERY: f64 = 5.0;
 const CHECK_AFTER: f64 = 1.0;
 

@@ -106,8 +106,9 @@ impl WatchedInterface {
 mod tests {
     use super::*;
 
-    /// Each change is told once. Would catch a renamed interface that is lost from sight, one that is followed although there is another
-    /// with the name of the settings, and a new interface with the old name that is mistaken for the old one when it goes too.
+    /// Each change is told once. Would catch a renamed interface that is lost from sight, one that is followed although
+    /// there is another with the name of the settings, and a new interface with the old name that is mistaken for the
+    /// old one when it goes too.
     #[test]
     fn each_change_is_told_once() {
         let mut watched = WatchedInterface { name: "eth0".to_owned(), now: "eth0".to_owned(), index: 2, there: true };

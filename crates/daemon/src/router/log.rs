@@ -18,8 +18,8 @@ const LONGEST: usize = 4096;
 /// The lines that could not be written at once, or at all.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Sends messages to standard error. One that cannot be written at once, since nobody reads or the disk is full, is dropped and
-/// [counted](lines_dropped).
+/// Sends messages to standard error. One that cannot be written at once, since nobody reads or the disk is full, is
+/// dropped and [counted](lines_dropped).
 pub(super) fn start(form: Log) {
     // By itself the subscriber would report a line that it cannot write to standard error, and panic if that fails too.
     let builder =
@@ -90,8 +90,8 @@ mod tests {
 
     use super::*;
 
-    /// A pipe that nobody reads takes lines until it is full, and then none; when it is read, it takes lines again. A line that is too
-    /// long is cut and stays a line.
+    /// A pipe that nobody reads takes lines until it is full, and then none; when it is read, it takes lines again. A
+    /// line that is too long is cut and stays a line.
     #[test]
     fn a_full_pipe_takes_no_line_and_holds_nobody_up() {
         let (mut reader, writer) = io::pipe().expect("a pipe");

@@ -85,8 +85,8 @@ fn merged(texts: &[String]) -> String {
     metrics.into_iter().map(|(_, text)| text).collect::<String>() + END
 }
 
-/// Returns all metrics of one way of a router from its `report`; its packets arrive by `path`. A discipline that no router watches has no
-/// `counts`.
+/// Returns all metrics of one way of a router from its `report`; its packets arrive by `path`. A discipline that no
+/// router watches has no `counts`.
 pub(super) fn text(report: Report, path: &Path, rates: LinkRates, counts: Option<OwnCounts>) -> String {
     let label = match path {
         Path::Process(DataPath::Queue(queue)) => ("queue", queue.queues.to_string()),
@@ -402,8 +402,8 @@ mod tests {
         assert!(lines.contains(&"autorate_bits_per_second 41.0".to_owned()), "{lines:?}");
     }
 
-    /// Both directions in one text: each metric is described once, in front of the samples of both (OpenMetrics 1.0). Would catch samples
-    /// that are told apart by nothing, and a second description.
+    /// Both directions in one text: each metric is described once, in front of the samples of both (OpenMetrics 1.0).
+    /// Would catch samples that are told apart by nothing, and a second description.
     #[test]
     fn both_directions_are_one_text() {
         let of = |number: u16, direction| {

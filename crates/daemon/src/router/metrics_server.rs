@@ -83,9 +83,9 @@ mod tests {
         Ok(text.lines().next().unwrap_or_default().to_owned())
     }
 
-    /// A server whose thread has panicked leaves its socket behind. Would catch a router that has no metrics from then on, a new server
-    /// that is refused because of what the old one has left, one that is replaced although it works, and one that goes on after
-    /// its end.
+    /// A server whose thread has panicked leaves its socket behind. Would catch a router that has no metrics from then
+    /// on, a new server that is refused because of what the old one has left, one that is replaced although it works,
+    /// and one that goes on after its end.
     #[test]
     fn a_server_that_fails_is_replaced() {
         let path = std::env::temp_dir().join(format!("fairlane-metrics-{}.sock", std::process::id()));

@@ -74,7 +74,8 @@ impl Remote {
         }
     }
 
-    /// Changes the discipline, the link and the flows to those of `settings` and `way`. If that fails, nothing has changed.
+    /// Changes the discipline, the link and the flows to those of `settings` and `way`. If that fails, nothing has
+    /// changed.
     pub(super) fn reload(&self, settings: &Settings, way: &Way) -> Result<(), String> {
         match (self, &way.path) {
             (Self::Process(handle), Path::Process(path)) => {

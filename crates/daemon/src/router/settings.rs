@@ -250,7 +250,8 @@ impl Settings {
         differ.into_iter().filter(|(_, differs)| *differs).map(|(word, _)| word).collect()
     }
 
-    /// Returns `true` if the interfaces may change to those of `new`: rules of ours send their packets to NFQUEUEs before and after.
+    /// Returns `true` if the interfaces may change to those of `new`: rules of ours send their packets to NFQUEUEs
+    /// before and after.
     fn can_move(&self, new: &Self) -> bool {
         let queued = |settings: &Self| settings.ways.iter().all(|way| way.path.queues().is_some());
         let ruled = |settings: &Self| queued(settings) && !settings.interfaces.is_empty();

@@ -312,7 +312,8 @@ mod tests {
         Report { at: Time::ZERO + Duration::from_millis(1000 * seconds), ..Report::default() }
     }
 
-    /// A router that hangs publishes no reports. Would catch a watchdog that is notified although one of two routers hangs.
+    /// A router that hangs publishes no reports. Would catch a watchdog that is notified although one of two routers
+    /// hangs.
     #[test]
     fn a_router_that_hangs_is_seen() {
         let mut alive = Alive::default();

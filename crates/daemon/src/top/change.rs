@@ -46,7 +46,8 @@ pub(super) struct FlowChange {
 }
 
 impl Change {
-    /// Returns the change from `before` to `after`; `None` if `after` has no newer counts, or if the router was restarted.
+    /// Returns the change from `before` to `after`; `None` if `after` has no newer counts, or if the router was
+    /// restarted.
     pub(super) fn between(before: &State, after: &State) -> Option<Self> {
         let seconds = after.at_s - before.at_s;
         let same = after.arrived.packets >= before.arrived.packets && after.uptime_s >= before.uptime_s;

@@ -30,8 +30,8 @@ pub(super) enum Client {
 pub(super) type States = Vec<State>;
 
 impl Client {
-    /// Makes a client of the router at `address`, a host and a port or the path of a socket; without one, of the router of this machine,
-    /// at its socket or else at the usual port.
+    /// Makes a client of the router at `address`, a host and a port or the path of a socket; without one, of the router
+    /// of this machine, at its socket or else at the usual port.
     pub(super) fn new(address: Option<&str>) -> Result<Self, Failure> {
         match address {
             Some(path) if path.contains('/') => Ok(Self::Socket(path.into())),

@@ -65,7 +65,8 @@ fn a_narrow_terminal_gets_the_words() {
     assert!(!text.contains('█') && text.contains("average   84.2, min 60p, max 120p\n"), "{text}");
 }
 
-/// With few lines the reasons are left out, not the flows: 2 lines of heading, 11 rows, 1 line of keys, 4 of flows, 2 empty ones.
+/// With few lines the reasons are left out, not the flows: 2 lines of heading, 11 rows, 1 line of keys, 4 of flows, 2
+/// empty ones.
 #[test]
 fn a_low_terminal_gets_the_flows() {
     let picture = picture();
@@ -76,8 +77,8 @@ fn a_low_terminal_gets_the_flows() {
     }
 }
 
-/// Ten lines of 40 columns show the kernel's drops, or without any the flow that lost most. Shortened text ends with an ellipsis, since
-/// `limit 30` would be another limit.
+/// Ten lines of 40 columns show the kernel's drops, or without any the flow that lost most. Shortened text ends with an
+/// ellipsis, since `limit 30` would be another limit.
 #[test]
 fn a_small_terminal_gets_the_first_flow() {
     let mut picture = picture();

@@ -386,7 +386,8 @@ const LOST: Column = Column { name: "lost/s", width: 7, sort: Some(Sort::Lost), 
 const IN_ALL: Column = Column { name: "in all", width: 9, sort: None, shown: |flow| flow.lost_in_all.to_string() };
 const SHARE: Column = Column { name: "link", width: 6, sort: Some(Sort::Share), shown: |flow| percent(flow.share) };
 
-/// Returns `name` in `width` columns. A shortened name ends with an ellipsis, so that it is not taken for another address.
+/// Returns `name` in `width` columns. A shortened name ends with an ellipsis, so that it is not taken for another
+/// address.
 fn cut(name: &str, width: usize) -> String {
     if name.chars().count() <= width {
         return name.to_owned();

@@ -253,7 +253,8 @@ impl Receiver {
         }
     }
 
-    /// Counts the connection of the phase before the one that begins, if there is one. The reset that ended it may be lost.
+    /// Counts the connection of the phase before the one that begins, if there is one. The reset that ended it may be
+    /// lost.
     fn end_phase(&mut self, flow: usize) {
         self.read(flow);
         if let Some(connection) = self.connections[flow].take() {

@@ -61,7 +61,8 @@ struct Before {
 
 impl Sender {
     /// Opens all sockets in this thread's namespace after the receivers are ready. As in the simulator, TCP connections
-    /// are established before the scenario begins, but for those of transfers and of later phases. `seed` is that of the scenario and the run.
+    /// are established before the scenario begins, but for those of transfers and of later phases. `seed` is that of
+    /// the scenario and the run.
     pub(crate) fn new(plan: &LabPlan, side: Side, seed: Seed, timeline: &Timeline) -> Result<Self, LabError> {
         let sender = Self::open(plan, side, seed).map_err(setup("the senders"))?;
         sender.connected(timeline)?;

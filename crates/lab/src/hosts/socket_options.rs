@@ -22,9 +22,10 @@ pub(crate) fn clamp_window(socket: BorrowedFd<'_>, bytes: u32) -> nix::Result<()
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes.to_ne_bytes())
 }
 
-/// Keeps a connection from sending new data, so that its counts are final before it is closed. In repair mode (`TCP_REPAIR`, for processes with
-/// `CAP_NET_ADMIN`) the kernel moves unsent data of the send queue to the part that has been sent, without a packet; a
-/// connection that is closed then sends no reset, but answers what still arrives for it with one.
+/// Keeps a connection from sending new data, so that its counts are final before it is closed. In repair mode
+/// (`TCP_REPAIR`, for processes with `CAP_NET_ADMIN`) the kernel moves unsent data of the send queue to the part that
+/// has been sent, without a packet; a connection that is closed then sends no reset, but answers what still arrives for
+/// it with one.
 pub(crate) fn stop_sending(socket: BorrowedFd<'_>) -> nix::Result<()> {
     let on: libc::c_int = 1;
     set(socket, libc::IPPROTO_TCP, libc::TCP_REPAIR, &on.to_ne_bytes())?;

@@ -15,8 +15,8 @@ use crate::error::{LabError, setup};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A network namespace and its threads. The namespace has no name: it ends with its threads and the sockets created there, even
-/// if the process is killed.
+/// A network namespace and its threads. The namespace has no name: it ends with its threads and the sockets created
+/// there, even if the process is killed.
 pub(crate) struct Node {
     name: &'static str,
     jobs: Option<Sender<Job>>,

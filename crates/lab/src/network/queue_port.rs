@@ -61,8 +61,8 @@ impl QueuePort {
         Self { number, socket, batch }
     }
 
-    /// Receives packets and offers each to `take` with the time and its flow. One that is of no flow, or that `take` leaves, passes
-    /// at once. Returns `true` if there may be more.
+    /// Receives packets and offers each to `take` with the time and its flow. One that is of no flow, or that `take`
+    /// leaves, passes at once. Returns `true` if there may be more.
     pub(crate) fn receive(
         &mut self,
         counts: &mut PacketCounts,
@@ -110,8 +110,8 @@ impl QueuePort {
     }
 }
 
-/// Returns the flow of a packet, by its source address, and `false` for a packet of the hosts' IPv6, which has no flow and no part in
-/// the traffic: neighbour discovery and multicast listener reports.
+/// Returns the flow of a packet, by its source address, and `false` for a packet of the hosts' IPv6, which has no flow
+/// and no part in the traffic: neighbour discovery and multicast listener reports.
 fn owner(queued: &PacketMessage<'_>) -> (Option<u32>, bool) {
     match Headers::read(LinkType::Raw, queued.payload, queued.bytes).flow {
         FlowId::Ip { source, protocol, .. } => (flow_of(source), protocol != ICMPV6),

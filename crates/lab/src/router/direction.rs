@@ -40,7 +40,8 @@ pub(crate) struct Direction {
 }
 
 impl Direction {
-    /// Creates the direction of `side`, whose link has this name, with the host links of each flow. `seed` is that of the run.
+    /// Creates the direction of `side`, whose link has this name, with the host links of each flow. `seed` is that of
+    /// the run.
     pub(crate) fn new(
         side: &LinkSide,
         name: &str,
@@ -168,7 +169,8 @@ impl Direction {
         both.map(|(dropped, before)| dropped - before).collect()
     }
 
-    /// Returns the state of the queue, by flow the packets dropped anywhere, and by flow those lost, since the start of the run.
+    /// Returns the state of the queue, by flow the packets dropped anywhere, and by flow those lost, since the start of
+    /// the run.
     pub(crate) fn sample(&self) -> WaySample {
         let (shaper, counters) = (&self.shaper, self.shaper.counters());
         let queue = QueueSample {
@@ -315,8 +317,8 @@ mod tests {
         assert_eq!((queue.backlog.packets, queue.average, queue.probability), (0, None, None));
     }
 
-    /// All packets are lost behind the queue: they get the verdict to drop them, are counted as lost and not as dropped, and the link has
-    /// sent them.
+    /// All packets are lost behind the queue: they get the verdict to drop them, are counted as lost and not as
+    /// dropped, and the link has sent them.
     #[test]
     fn what_the_wire_loses_was_sent() {
         let (_, mut side) = direction("100p");

@@ -239,7 +239,8 @@ impl Way for KernelDirection {
     }
 
     fn lost_in_kernel(&self) -> u64 {
-        // Those at the exit are in another namespace. They count as dropped, and the kernel's own count does not have them.
+        // Those at the exit are in another namespace. They count as dropped, and the kernel's own count does not have
+        // them.
         self.entrance.lost_in_kernel()
     }
 }
@@ -301,8 +302,8 @@ fn drops(flows: &[QueueFlowRun]) -> u64 {
 }
 
 /// Sets the mean length of the queue to `mean`. What packets that came out do not account for was the time of packets
-/// that were dropped, and each flow gets its part of it by its drops. If they account for more, since packets whose fate is
-/// open were dropped, all flows get less in proportion.
+/// that were dropped, and each flow gets its part of it by its drops. If they account for more, since packets whose
+/// fate is open were dropped, all flows get less in proportion.
 fn share_out(mean: f64, queue: &mut QueueRun) {
     let known = queue.mean_packets;
     let (part, rest) = if known > mean { (mean / known, 0.0) } else { (1.0, mean - known) };
@@ -361,8 +362,8 @@ mod tests {
         assert!((length.mean() - 7.0).abs() < 1e-12, "{}", length.mean());
     }
 
-    /// By hand: two packets arrive when the measurement begins. One leaves after 30 ms; then the other, which went in before it, is known
-    /// to be dropped. Only the first has a time in the queue: a packet for 30 of 100 ms.
+    /// By hand: two packets arrive when the measurement begins. One leaves after 30 ms; then the other, which went in
+    /// before it, is known to be dropped. Only the first has a time in the queue: a packet for 30 of 100 ms.
     #[test]
     fn a_dropped_packet_has_no_time_in_the_queue() {
         let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
@@ -385,7 +386,8 @@ mod tests {
         assert!((flow.mean_packets - 0.3).abs() < 1e-12, "{}", flow.mean_packets);
     }
 
-    /// By hand: of 20 packets, 5 and 7 came out; three quarters of the drops, and so of the other 8, are the second flow's.
+    /// By hand: of 20 packets, 5 and 7 came out; three quarters of the drops, and so of the other 8, are the second
+    /// flow's.
     #[test]
     fn the_rest_of_the_queue_is_shared_by_drops() {
         let flow = |flow, mean_packets, limit| {
@@ -410,7 +412,8 @@ mod tests {
         assert_eq!(lengths(&queue), (10.0, 3.5, 6.5));
     }
 
-    /// An IPv4 header with options is longer. The time to live and the checksums change on the way, and are no part of it.
+    /// An IPv4 header with options is longer. The time to live and the checksums change on the way, and are no part of
+    /// it.
     #[test]
     fn a_tag_stays_the_same_on_the_way() {
         let mut packet = vec![0_u8; 56];
@@ -430,7 +433,8 @@ mod tests {
         assert_eq!(tag(&[]), (0, [0; BEHIND_PORTS]));
     }
 
-    /// An IPv6 header has 40 bytes and no identification: its fifth and sixth bytes are the length. A datagram may end before a tag does.
+    /// An IPv6 header has 40 bytes and no identification: its fifth and sixth bytes are the length. A datagram may end
+    /// before a tag does.
     #[test]
     fn a_datagram_of_ipv6_has_its_checksum_and_its_number() {
         let mut packet = vec![0_u8; 40];

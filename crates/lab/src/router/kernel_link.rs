@@ -86,8 +86,8 @@ fn commands(interface: &str, discipline: &KernelDiscipline, rate: Rate, largest:
     if *shapes {
         return format!("qdisc replace dev {interface} root handle 2: {words}\n");
     }
-    // Room for two packets lets the link make up for a timer that is late by up to the time of one packet. The discipline limits the
-    // queue; tbf's own limit must not.
+    // Room for two packets lets the link make up for a timer that is late by up to the time of one packet. The
+    // discipline limits the queue; tbf's own limit must not.
     let (rate, burst) = (rate.bits_per_second(), 2 * largest);
     format!(
         "\

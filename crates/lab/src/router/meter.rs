@@ -115,7 +115,8 @@ impl Meter {
         }
     }
 
-    /// Counts a packet that was dropped at an unknown time since it arrived at `since`. Its time in the queue counts as none.
+    /// Counts a packet that was dropped at an unknown time since it arrived at `since`. Its time in the queue counts as
+    /// none.
     pub(crate) fn dropped_inside(&mut self, now: Time, packet: &QueuedPacket, reason: Reason, since: Time) {
         let counted = now.since(since.max(self.from)).as_nanos();
         if let Some(flow) = self.flow(packet) {

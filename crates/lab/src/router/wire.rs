@@ -25,8 +25,8 @@ impl Wire {
         }
     }
 
-    /// Sends a packet of `bytes` bytes whose transmission begins at `at`. Returns the time at which it reaches the other end; `None` if
-    /// it is lost.
+    /// Sends a packet of `bytes` bytes whose transmission begins at `at`. Returns the time at which it reaches the
+    /// other end; `None` if it is lost.
     pub(crate) fn cross(&mut self, at: Time, bytes: u32) -> Option<Time> {
         let sent = at + self.rate.transmission(bytes.into());
         let lost = self.loss.as_mut().is_some_and(LossChain::next_is_lost);
@@ -52,7 +52,8 @@ mod tests {
         Wire::new(&scenario.unwrap_or_else(|error| panic!("{error}")).links[0].forward, Seed::new(1))
     }
 
-    /// By hand: 1000 bytes take 8 ms, and then 10 ms of delay. A quarter of 4000 packets is lost, with a standard error of 27.
+    /// By hand: 1000 bytes take 8 ms, and then 10 ms of delay. A quarter of 4000 packets is lost, with a standard error
+    /// of 27.
     #[test]
     fn a_packet_takes_its_time_or_is_lost() {
         let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);

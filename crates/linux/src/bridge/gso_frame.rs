@@ -24,9 +24,9 @@ const PROTOCOL_UDP: u8 = 17;
 const FIN_AND_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
-/// The largest number of segments. A frame of 64 kB whose segments carry 500 bytes has 131; TCP in Linux sends no shorter ones of
-/// its own accord (`min_pmtu`, ip-sysctl), and a UDP socket joins at most 128 datagrams. A frame with more costs its sender
-/// one packet and everybody else the work for thousands.
+/// The largest number of segments. A frame of 64 kB whose segments carry 500 bytes has 131; TCP in Linux chooses
+/// none shorter (`min_pmtu`, ip-sysctl), and a UDP socket joins at most 128 datagrams. A frame with
+/// more costs its sender one packet and everybody else the work for thousands.
 const MOST_SEGMENTS: usize = 131;
 
 /// Space for a virtio header, an Ethernet header with three tags, an IP header with some extensions and a TCP header.
@@ -48,8 +48,8 @@ pub(crate) struct GsoFrame<'f> {
 }
 
 impl<'f> GsoFrame<'f> {
-    /// Parses a GSO frame. Returns `None` if its headers contradict the virtio header, if it was joined inside a tunnel, or if it
-    /// has more than [`MOST_SEGMENTS`].
+    /// Parses a GSO frame. Returns `None` if its headers contradict the virtio header, if it was joined inside a
+    /// tunnel, or if it has more than [`MOST_SEGMENTS`].
     pub(crate) fn read(frame: &IncomingFrame<'f>) -> Option<Self> {
         let number = |at: usize| usize::from(u16::from_ne_bytes([frame.virtio[at], frame.virtio[at + 1]]));
         let (each, checked_from, sum_at) = (number(4), number(6), number(8));

@@ -53,8 +53,8 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// Opens `interface`. From now on, unless it is only for sending, received frames of up to `longest` bytes wait for us. Sent
-    /// frames are not received, not even our own.
+    /// Opens `interface`. From now on, unless it is only for sending, received frames of up to `longest` bytes wait for
+    /// us. Sent frames are not received, not even our own.
     pub(crate) fn open(interface: Interface, longest: usize, purpose: PortUse) -> Result<Self, BridgeError> {
         let failed = |error: io::Error| BridgeError::Failed(interface.name.clone(), error);
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -81,7 +81,8 @@ impl Port {
         })
     }
 
-    /// Returns the port to open for `interface` in place of this one, for the same purpose; `None` if it is the same interface.
+    /// Returns the port to open for `interface` in place of this one, for the same purpose; `None` if it is the same
+    /// interface.
     ///
     /// # Errors
     /// The interface cannot be opened, or it is the same and its rings are too small for frames of `longest` bytes.
@@ -164,8 +165,8 @@ impl Port {
         self.pending
     }
 
-    /// Returns `true` if the kernel reported that the interface is down. When such an interface is removed, the kernel reports
-    /// nothing more, so [`clear_errors`](Self::clear_errors) has to be called from time to time.
+    /// Returns `true` if the kernel reported that the interface is down. When such an interface is removed, the kernel
+    /// reports nothing more, so [`clear_errors`](Self::clear_errors) has to be called from time to time.
     pub(crate) const fn is_down(&self) -> bool {
         self.down
     }

@@ -1,8 +1,8 @@
 //! The rings of a packet socket: slots for frames in memory shared with the kernel.
 //!
-//! **Source.** The kernel's `Documentation/networking/packet_mmap.rst` and `linux/if_packet.h`, version 2 of the header.
-//! Version 3 hands over a block when it is full or a timer of at least a millisecond has run out, so a sparse frame would
-//! wait about as long; in return it saves no time on small frames and 35 ns on one of 1500 bytes.
+//! **Source.** The kernel's `Documentation/networking/packet_mmap.rst` and `linux/if_packet.h`, version 2 of the
+//! header. Version 3 hands over a block when it is full or a timer of at least a millisecond has run out, so a sparse
+//! frame would wait about as long; in return it saves no time on small frames and 35 ns on one of 1500 bytes.
 #![allow(unsafe_code, reason = "the rings are memory that the kernel has mapped for us, and it writes there too")]
 
 use std::num::NonZeroUsize;
@@ -88,8 +88,8 @@ struct Ring {
 }
 
 impl Rings {
-    /// Creates rings for `socket` whose slots have room for frames of `longest` bytes, and maps them. A ring that is not used is as small
-    /// as possible.
+    /// Creates rings for `socket` whose slots have room for frames of `longest` bytes, and maps them. A ring that is
+    /// not used is as small as possible.
     pub(super) fn new(socket: BorrowedFd<'_>, longest: usize, purpose: PortUse) -> nix::Result<Self> {
         let option = |option, value: u32| set(socket, libc::SOL_PACKET, option, &value.to_ne_bytes());
         option(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as u32)?;

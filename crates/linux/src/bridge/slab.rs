@@ -7,8 +7,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// about drops.
 const MAX_BYTES: usize = 256 << 20;
 
-/// The memory that is left to the rest of the program, and the part of it for each slot: the queue of a discipline has an entry of some
-/// hundred bytes for each frame, and doubles when it grows. Unlike the slots, it cannot do without.
+/// The memory that is left to the rest of the program, and the part of it for each slot: the queue of a discipline has
+/// an entry of some hundred bytes for each frame, and doubles when it grows. Unlike the slots, it cannot do without.
 const SPARE_BYTES: usize = 1 << 20;
 const SPARE_BYTES_PER_SLOT: usize = 256;
 

@@ -23,7 +23,8 @@ const CTA_TUPLE_IP: u16 = 1;
 const CTA_IP_V4_SRC: u16 = 1;
 const CTA_IP_V6_SRC: u16 = 3;
 
-// `enum ip_conntrack_info`: established, related or new in the connection's own direction, and the first two in that of its replies.
+// `enum ip_conntrack_info`: established, related or new in the connection's own direction, and the first two in that of
+// its replies.
 const CT_ESTABLISHED: u32 = 0;
 const CT_NEW: u32 = 2;
 const CT_ESTABLISHED_REPLY: u32 = 3;
@@ -76,8 +77,8 @@ impl<'a> PacketMessage<'a> {
     }
 }
 
-/// Returns the hosts of a packet of `connection`: the host that sends in each direction is the source of that direction's first packet
-/// as it came to this machine.
+/// Returns the hosts of a packet of `connection`: the host that sends in each direction is the source of that
+/// direction's first packet as it came to this machine.
 fn hosts(connection: &[u8], state: u32) -> Option<(IpAddr, IpAddr)> {
     let source =
         |kind| Attributes::new(connection).find(|(found, _)| *found == kind).and_then(|(_, tuple)| source(tuple));
@@ -119,7 +120,8 @@ mod tests {
         attribute(kind | 1 << 15, &inner)
     }
 
-    /// A message for packet 7 of a connection in `state`, written after `nfnetlink_queue.h` and `nfnetlink_conntrack.h`.
+    /// A message for packet 7 of a connection in `state`, written after `nfnetlink_queue.h` and
+    /// `nfnetlink_conntrack.h`.
     fn message(original: &[u8], reply: &[u8], state: u32) -> Vec<u8> {
         // The status comes behind the tuples, and the mark is another number.
         let connection = [original, reply, &attribute(3, &[0, 0, 1, 0x9a])].concat();
@@ -131,8 +133,9 @@ mod tests {
         PacketMessage::read(0, message).and_then(|packet| packet.hosts)
     }
 
-    /// MASQUERADE: 10.0.0.7 opens a connection to 9.9.9.9 by the address 1.2.3.4. A forwarded port: 9.9.9.9 opens one to 1.2.3.4, which
-    /// goes to 10.0.0.7. Would catch the address of this machine in place of the host behind it, and hosts that are exchanged.
+    /// MASQUERADE: 10.0.0.7 opens a connection to 9.9.9.9 by the address 1.2.3.4. A forwarded port: 9.9.9.9 opens one
+    /// to 1.2.3.4, which goes to 10.0.0.7. Would catch the address of this machine in place of the host behind it, and
+    /// hosts that are exchanged.
     #[test]
     fn hosts_are_those_behind_this_machine() {
         let (inside, outside, own) = ([10, 0, 0, 7], [9, 9, 9, 9], [1, 2, 3, 4]);

@@ -19,7 +19,8 @@ use crate::sys::sockopt::no_enobufs;
 /// The maximum number of datagrams received in one call.
 const BATCH: usize = 64;
 
-/// Space for the attributes around a packet's bytes, including those of a packet that arrived through a bridge, and of its connection.
+/// Space for the attributes around a packet's bytes, including those of a packet that arrived through a bridge, and of
+/// its connection.
 const AROUND: usize = 2048;
 
 /// The size of the receive buffer, which holds packets while the thread does other work. The kernel counts about 1 kB

@@ -42,8 +42,8 @@ pub enum Decision {
     Mark(u32),
     /// The packet passes with these bytes in place of the old ones, from the network header on.
     Rewrite(Box<[u8]>),
-    /// The packet passes with this change, which whoever holds its bytes makes. The kernel does not: from an NFQUEUE the packet
-    /// passes unchanged.
+    /// The packet passes with this change, which whoever holds its bytes makes. The kernel does not: from an NFQUEUE
+    /// the packet passes unchanged.
     Change(ClassChange),
     /// The packet is dropped.
     Drop,

@@ -14,16 +14,16 @@ pub struct Classifier {
     pub keys: FlowKeys,
     /// Calculates the size on the link.
     pub layer: LinkLayer,
-    /// The MTU in bytes by which the segments of a GSO packet are calculated, where its length is not reported; `None` if GSO packets
-    /// are segmented before they come.
+    /// The MTU in bytes by which the segments of a GSO packet are calculated, where its length is not reported; `None`
+    /// if GSO packets are segmented before they come.
     pub mtu: Option<u32>,
     /// The other properties that the discipline needs of packets.
     pub needs: PacketNeeds,
 }
 
 impl Classifier {
-    /// Returns a classifier by flows as defined by `by`, where GSO packets are segmented before they come, for a discipline that needs
-    /// nothing else.
+    /// Returns a classifier by flows as defined by `by`, where GSO packets are segmented before they come, for a
+    /// discipline that needs nothing else.
     #[must_use]
     pub fn new(by: FlowsBy, layer: LinkLayer) -> Self {
         Self { keys: FlowKeys::new(by), layer, mtu: None, needs: PacketNeeds::default() }
@@ -39,8 +39,8 @@ pub struct PacketNeeds {
     pub wash: bool,
     /// Packets tell their TCP headers (`ack_filter` of CAKE).
     pub tcp: bool,
-    /// Hosts are those behind network address translation on this machine (`nat` of CAKE). Only an NFQUEUE can tell, and only if the
-    /// router was started with it.
+    /// Hosts are those behind network address translation on this machine (`nat` of CAKE). Only an NFQUEUE can tell,
+    /// and only if the router was started with it.
     pub nat: bool,
 }
 

@@ -37,31 +37,33 @@ pub struct QueueConfig {
     pub marking: Marking,
     /// Packets that the kernel cannot hand over bypass the discipline instead of being dropped.
     pub fail_open: bool,
-    /// The MTU of the link in bytes, if GSO packets are to be queued whole. A GSO packet is then one packet for the discipline,
-    /// and takes as much of the link as its segments of this MTU. `None`: the kernel segments GSO packets before it queues them.
-    /// Ignored with [`Marking::ByUs`], since a GSO packet cannot be rewritten.
+    /// The MTU of the link in bytes, if GSO packets are to be queued whole. A GSO packet is then one packet for the
+    /// discipline, and takes as much of the link as its segments of this MTU. `None`: the kernel segments GSO packets
+    /// before it queues them. Ignored with [`Marking::ByUs`], since a GSO packet cannot be rewritten.
     pub gso: Option<u32>,
 }
 
 /// A transparent bridge between two Ethernet interfaces.
 ///
-/// Every frame received on the inside interface passes through the discipline and is sent on the outside interface. Frames other
-/// than IP are queued too, as flows by Ethernet type and hardware addresses. Frames received on the outside interface are
-/// forwarded at once, unless [`directions`](Self::directions) says otherwise.
+/// Every frame received on the inside interface passes through the discipline and is sent on the outside interface.
+/// Frames other than IP are queued too, as flows by Ethernet type and hardware addresses. Frames received on the
+/// outside interface are forwarded at once, unless [`directions`](Self::directions) says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BridgeConfig {
     /// The interface whose received frames are queued.
     pub inside: String,
     /// The interface of the managed link.
     pub outside: String,
-    /// Queues GSO frames whole: one packet for the discipline, which takes as much of the link as its segments. The kernel or the
-    /// network card segments the frame when it is sent. If `false`, GSO frames are segmented before the discipline.
+    /// Queues GSO frames whole: one packet for the discipline, which takes as much of the link as its segments. The
+    /// kernel or the network card segments the frame when it is sent. If `false`, GSO frames are segmented before the
+    /// discipline.
     pub gso: bool,
     /// The frames that this router forwards.
     pub directions: BridgeDirections,
 }
 
-/// The directions over a bridge that one router forwards. Two routers, [`Out`](Self::Out) and [`In`](Self::In), queue both.
+/// The directions over a bridge that one router forwards. Two routers, [`Out`](Self::Out) and [`In`](Self::In), queue
+/// both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BridgeDirections {
     /// Frames from the inside interface through the discipline, and those from the outside interface at once.

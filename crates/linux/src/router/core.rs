@@ -92,8 +92,8 @@ impl Core {
         self.reloads += 1;
     }
 
-    /// Returns `true` if the router was told to stop and either the queue is empty and `more` is `false`, or the time is up.
-    /// `more` says that there may be packets to receive.
+    /// Returns `true` if the router was told to stop and either the queue is empty and `more` is `false`, or the time
+    /// is up. `more` says that there may be packets to receive.
     pub(super) fn is_finished(&self, now: Time, more: bool) -> bool {
         self.end.is_some_and(|end| now >= end || (!more && self.shaper.packets() == 0))
     }
@@ -198,8 +198,9 @@ mod tests {
         assert!(!core.run_commands(Time::ZERO) && core.report().reloads == 1, "a command is executed once");
     }
 
-    /// The average of RED tells whether it is the discipline from before: a new one begins at 0. At 1 Mbit/s packets of 1000 bytes
-    /// leave 8 ms apart, at 2 Mbit/s 4 ms. Would catch a rate-only reload that loses the state or keeps the old rate.
+    /// The average of RED tells whether it is the discipline from before: a new one begins at 0. At 1 Mbit/s packets of
+    /// 1000 bytes leave 8 ms apart, at 2 Mbit/s 4 ms. Would catch a rate-only reload that loses the state or keeps the
+    /// old rate.
     #[test]
     fn a_reload_that_changes_only_the_rate_keeps_the_state() {
         let red = resolve(Kind::Red, MEGABIT);
@@ -222,8 +223,9 @@ mod tests {
         assert_eq!((core.report().average, core.report().packets), (Some(0.0), packets - 2));
     }
 
-    /// Packets between the same hosts from other ports are one flow by address pair and two by five-tuple. Would catch a discipline that
-    /// compares packets whose flows are defined differently, packets that are lost, and names of flows as before.
+    /// Packets between the same hosts from other ports are one flow by address pair and two by five-tuple. Would catch
+    /// a discipline that compares packets whose flows are defined differently, packets that are lost, and names of
+    /// flows as before.
     #[test]
     fn other_flows_take_another_discipline_and_keep_the_packets() {
         let red = resolve(Kind::Red, MEGABIT);
@@ -271,8 +273,8 @@ mod tests {
         assert_eq!(core.shaper.packets(), packets - 3);
     }
 
-    /// Reloads each discipline for another rate, on which defaults of some parameters depend. Would catch a comparison of the
-    /// parameters as they were given, which would keep a discipline with the old values.
+    /// Reloads each discipline for another rate, on which defaults of some parameters depend. Would catch a comparison
+    /// of the parameters as they were given, which would keep a discipline with the old values.
     #[test]
     fn a_rate_that_changes_the_configuration_replaces_the_discipline() {
         for kind in Kind::ALL {
@@ -285,8 +287,8 @@ mod tests {
         }
     }
 
-    /// Would catch an end while there may be more packets to receive, an end that never comes, and a second command to stop that
-    /// does not shorten the wait.
+    /// Would catch an end while there may be more packets to receive, an end that never comes, and a second command to
+    /// stop that does not shorten the wait.
     #[test]
     fn it_is_finished_when_the_queue_is_empty_or_time_is_up() {
         let at = |millis| Time::ZERO + Duration::from_millis(millis);

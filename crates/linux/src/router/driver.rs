@@ -29,7 +29,8 @@ pub(crate) trait Driver {
     /// Creates a receive buffer.
     fn buffer(&self) -> Self::Buffer;
 
-    /// Passes packets that have arrived to `arrive`, at most one batch, without waiting. Returns `true` if there may be more.
+    /// Passes packets that have arrived to `arrive`, at most one batch, without waiting. Returns `true` if there may be
+    /// more.
     ///
     /// # Errors
     /// No more packets can be received.
@@ -49,14 +50,14 @@ pub(crate) trait Driver {
     /// Returns the descriptors that become readable when a packet arrives.
     fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>>;
 
-    /// Returns the time after which [`decide`](Self::decide) must be called again although nothing was decided, because verdicts
-    /// were kept.
+    /// Returns the time after which [`decide`](Self::decide) must be called again although nothing was decided, because
+    /// verdicts were kept.
     fn retry(&self) -> Option<Duration> {
         None
     }
 
-    /// Returns `true` if a source may have become useless without a report, so that [`clear_errors`](Self::clear_errors) has to
-    /// be called after each wait.
+    /// Returns `true` if a source may have become useless without a report, so that
+    /// [`clear_errors`](Self::clear_errors) has to be called after each wait.
     fn may_be_gone(&self) -> bool {
         false
     }
@@ -69,8 +70,8 @@ pub(crate) trait Driver {
         Ok(())
     }
 
-    /// Accepts no new packets. Those that have arrived can still be received. An NFQUEUE does nothing here: removing its rules
-    /// stops the flow of packets.
+    /// Accepts no new packets. Those that have arrived can still be received. An NFQUEUE does nothing here: removing
+    /// its rules stops the flow of packets.
     ///
     /// # Errors
     /// The data path cannot be closed.

@@ -69,9 +69,10 @@ impl RouterHandle {
     /// ([`QueueConfig::gso`](crate::QueueConfig::gso)) to those of `config`. A bridge moves to the interfaces that were
     /// [prepared](Self::prepare). The rest of the data path cannot change.
     ///
-    /// Packets that arrive from now on go to a new discipline; packets that are queued leave before them. If neither the
-    /// configuration of the discipline nor the definition of a flow changes, as when only the rate does, the discipline stays, with
-    /// its packets and its state, and gets the new rate. With another definition of a flow the counts of single flows begin anew.
+    /// Packets that arrive from now on go to a new discipline; packets that are queued leave before them. If neither
+    /// the configuration of the discipline nor the definition of a flow changes, as when only the rate does, the
+    /// discipline stays, with its packets and its state, and gets the new rate. With another definition of a flow the
+    /// counts of single flows begin anew.
     ///
     /// # Errors
     /// The discipline cannot be built from its configuration. Nothing has changed then.
@@ -84,8 +85,8 @@ impl RouterHandle {
         Ok(())
     }
 
-    /// Opens other interfaces for a bridge, to which the next [`reload`](Self::reload) moves it: frames that wait for the old ones leave by the
-    /// new ones. `None` closes those that were opened.
+    /// Opens other interfaces for a bridge, to which the next [`reload`](Self::reload) moves it: frames that wait for
+    /// the old ones leave by the new ones. `None` closes those that were opened.
     ///
     /// # Errors
     /// The interfaces cannot be bridged, or this router is no running bridge. Nothing has changed then.
@@ -95,15 +96,16 @@ impl RouterHandle {
         told.recv_timeout(ANSWER).unwrap_or(Err(BridgeError::NotABridge))
     }
 
-    /// Changes the rate of the link. The discipline stays, also where defaults of its parameters follow from the rate, and learns the
-    /// new one.
+    /// Changes the rate of the link. The discipline stays, also where defaults of its parameters follow from the rate,
+    /// and learns the new one.
     pub fn set_rate(&self, rate: Rate) {
         self.send(Command::SetRate(rate));
     }
 
     /// Ends the router when its queue is empty, or after `max_wait`; packets that still wait then are sent at once.
     ///
-    /// Stop the flow of packets first, with [`Firewall::stop`](crate::Firewall::stop), or the queue may never become empty.
+    /// Stop the flow of packets first, with [`Firewall::stop`](crate::Firewall::stop), or the queue may never become
+    /// empty.
     pub fn stop(&self, max_wait: Duration) {
         self.send(Command::Stop(max_wait));
     }

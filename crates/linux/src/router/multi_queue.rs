@@ -1,8 +1,8 @@
 //! A router with several NFQUEUEs, which share one discipline and one link. Each queue has a thread.
 //!
-//! A thread receives the packets of its queue and parses their headers independently of the others. It then locks the shared state
-//! and passes a batch of packets to the discipline. Verdicts must be sent on the socket of the packet's own queue, since the kernel
-//! accepts them on no other. The thread whose turn released a packet sends its verdict.
+//! A thread receives the packets of its queue and parses their headers independently of the others. It then locks the
+//! shared state and passes a batch of packets to the discipline. Verdicts must be sent on the socket of the packet's
+//! own queue, since the kernel accepts them on no other. The thread whose turn released a packet sends its verdict.
 //!
 //! Lock order: a thread that needs both a driver and the shared state locks the driver first.
 
@@ -152,8 +152,8 @@ impl MultiQueue {
         classifier: &mut Classifier,
     ) -> TurnResult {
         let mut shared = lock(&self.shared);
-        // The clock is read after the lock is taken: another thread's turn may have lasted until now, and the time that the
-        // discipline sees must not go back.
+        // The clock is read after the lock is taken: another thread's turn may have lasted until now, and the time that
+        // the discipline sees must not go back.
         let now = now();
         let SharedState { core, ids, verdicts, more: all_more, finished } = &mut *shared;
         let other_flows = classifier.keys.by() != core.classifier.keys.by();
@@ -180,8 +180,8 @@ impl MultiQueue {
         TurnResult { max_sleep: core.max_sleep(now), finished: *finished, decided }
     }
 
-    /// Gives the pending verdicts of a queue to its driver. The order is preserved: the thread that holds the driver takes all
-    /// verdicts decided so far.
+    /// Gives the pending verdicts of a queue to its driver. The order is preserved: the thread that holds the driver
+    /// takes all verdicts decided so far.
     fn send_verdicts(&self, queue: usize, spare: &mut Vec<Verdict>) -> io::Result<()> {
         let mut driver = lock(&self.queues[queue].driver);
         mem::swap(&mut lock(&self.shared).verdicts[queue], spare);
@@ -219,8 +219,8 @@ impl Drop for FinishOnDrop<'_> {
     }
 }
 
-/// Locks `mutex`. Poisoning is ignored: the data is consistent whenever the lock is released, and a thread that panics ends the
-/// others.
+/// Locks `mutex`. Poisoning is ignored: the data is consistent whenever the lock is released, and a thread that panics
+/// ends the others.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

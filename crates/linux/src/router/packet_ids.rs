@@ -30,8 +30,8 @@ impl PacketIds {
 mod tests {
     use super::*;
 
-    /// Packets of two queues with the same numbers. Would catch one that is taken for another, and a table that grows with every
-    /// packet.
+    /// Packets of two queues with the same numbers. Would catch one that is taken for another, and a table that grows
+    /// with every packet.
     #[test]
     fn packets_of_two_queues_are_told_apart() {
         let mut ids = PacketIds::default();

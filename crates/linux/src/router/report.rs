@@ -10,8 +10,8 @@ use crate::shaper::top_flows::TopFlow;
 
 /// The counts of a router since its start, and the present state of its queue.
 ///
-/// Every packet that arrived is counted once: `arrived = departed + dropped + packets + flushed` in `counters`. At the end,
-/// packets that the link had no time to send are counted in `released`.
+/// Every packet that arrived is counted once: `arrived = departed + dropped + packets + flushed` in `counters`. At the
+/// end, packets that the link had no time to send are counted in `released`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The time of the report, by the machine's monotonic clock.
@@ -65,8 +65,8 @@ impl Report {
 /// The counts at the interfaces of a bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BridgeCounts {
-    /// Frames through the discipline: from the inside to the outside interface, or with [`BridgeDirections::In`] from the outside to
-    /// the inside interface.
+    /// Frames through the discipline: from the inside to the outside interface, or with [`BridgeDirections::In`] from
+    /// the outside to the inside interface.
     pub forward: DirectionCounts,
     /// Frames from the outside interface that are forwarded at once. Zero unless the router forwards
     /// [both directions](BridgeDirections::Both).

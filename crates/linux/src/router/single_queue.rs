@@ -12,9 +12,9 @@ use crate::sys::clock::now;
 
 /// The number of packets of a batch that share one reading of the clock.
 ///
-/// Time passes while a batch is read, and a fast link becomes free meanwhile. With one reading for a whole batch, packets that
-/// never had to wait would be reordered by disciplines with several queues, and each would need a separate verdict
-/// message.
+/// Time passes while a batch is read, and a fast link becomes free meanwhile. With one reading for a whole batch,
+/// packets that never had to wait would be reordered by disciplines with several queues, and each would need a separate
+/// verdict message.
 const PACKETS_PER_CLOCK_READ: u32 = 8;
 
 /// A driver and the core, run by one thread.
@@ -86,7 +86,8 @@ impl<D: Driver> SingleQueue<D> {
         Ok(())
     }
 
-    /// Passes received packets to the discipline and lets the link send. Returns `true` if there may be more to receive.
+    /// Passes received packets to the discipline and lets the link send. Returns `true` if there may be more to
+    /// receive.
     fn receive(&mut self, buffer: &mut D::Buffer) -> io::Result<bool> {
         let Core { shaper, classifier, .. } = &mut self.core;
         let (mut arrived, mut taken) = (now(), 0);

@@ -18,8 +18,8 @@ const FAMILIES: [(AddressFamily, libc::c_int); 2] =
 /// The length of `struct ipt_getinfo`, which begins with the name of the table.
 const INFO_BYTES: usize = 84;
 
-/// Notices that firewall rules may have changed: by nf_tables's own messages, and by the sizes of the tables that iptables had
-/// before nf_tables. A rule of those that is replaced by one of equal size goes unnoticed.
+/// Notices that firewall rules may have changed: by nf_tables's own messages, and by the sizes of the tables that
+/// iptables had before nf_tables. A rule of those that is replaced by one of equal size goes unnoticed.
 #[derive(Debug)]
 pub struct RuleChanges {
     /// `None` if the kernel has no nf_tables.
@@ -94,7 +94,8 @@ mod tests {
 
     use super::*;
 
-    /// A chain more and a chain less, by the tool that the machine has. Would catch a group that is never told anything.
+    /// A chain more and a chain less, by the tool that the machine has. Would catch a group that is never told
+    /// anything.
     #[test]
     fn a_change_is_noticed_once() {
         let tried = thread::spawn(|| {

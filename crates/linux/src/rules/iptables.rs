@@ -42,7 +42,8 @@ pub(super) fn is_available() -> bool {
     families().iter().all(|family| matches!(run(family.restore, &["--version"], ""), Ok(Some(_))))
 }
 
-/// Installs the rules in place of existing ones, one transaction for each family. If one fails, the rules of all are removed.
+/// Installs the rules in place of existing ones, one transaction for each family. If one fails, the rules of all are
+/// removed.
 pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
     for family in families() {
         if let Err(error) = family.install(rules) {
@@ -179,8 +180,8 @@ fn target(queues: Queues) -> String {
     }
 }
 
-/// Returns the transaction that installs the rules in place of those that are `saved`. Declaring a chain empties it. Packets are marked first in the hook behind the one that queues them, before
-/// another rule changes their mark.
+/// Returns the transaction that installs the rules in place of those that are `saved`. Declaring a chain empties it.
+/// Packets are marked first in the hook behind the one that queues them, before another rule changes their mark.
 fn script(rules: &Rules, saved: &str) -> String {
     let Rules { direction, queues, interfaces, ce_bit } = rules;
     let (queued_in, by, marked_in) = match direction {
@@ -264,8 +265,8 @@ COMMIT
         assert_eq!(found, [7, 7, 70]);
     }
 
-    /// Would catch packets that pass unqueued between two transactions, a rule of the old interfaces that stays, and one of another owner
-    /// that is removed.
+    /// Would catch packets that pass unqueued between two transactions, a rule of the old interfaces that stays, and
+    /// one of another owner that is removed.
     #[test]
     fn rules_are_replaced_in_one_transaction() {
         let script = script(&Rules { interfaces: vec!["eth1".to_owned()], ..rules() }, SAVED);

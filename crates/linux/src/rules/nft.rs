@@ -64,7 +64,8 @@ pub(super) fn is_installed(rules: &Rules) -> Result<bool, RuleError> {
             .is_some_and(|listed| is_complete(&listed, rules)))
 }
 
-/// Returns `true` if the listed table has the rules. The tool's formatting differs from ours, so statements are counted.
+/// Returns `true` if the listed table has the rules. The tool's formatting differs from ours, so statements are
+/// counted.
 fn is_complete(listed: &str, rules: &Rules) -> bool {
     let named = |line: &&str| rules.interfaces.iter().all(|name| line.contains(&format!("\"{name}\"")));
     let of_ours: Vec<&str> =
@@ -101,12 +102,13 @@ fn statement(queues: Queues) -> String {
     }
 }
 
-/// Returns the transaction that installs the rules. The first two lines remove the rules of an existing table and work without
-/// one too. Its chains stay, since the kernel drops the packets that wait in any queue when a chain leaves its hook.
+/// Returns the transaction that installs the rules. The first two lines remove the rules of an existing table and work
+/// without one too. Its chains stay, since the kernel drops the packets that wait in any queue when a chain leaves its
+/// hook.
 ///
-/// Leaving packets are queued behind all filters (priority 0) and before source addresses are translated (priority 100); arriving
-/// ones behind connection tracking (-200) and before destinations are translated (-100). They continue with the hook after the one that
-/// queued them, which marks.
+/// Leaving packets are queued behind all filters (priority 0) and before source addresses are translated (priority
+/// 100); arriving ones behind connection tracking (-200) and before destinations are translated (-100). They continue
+/// with the hook after the one that queued them, which marks.
 fn script(rules: &Rules) -> String {
     let Rules { direction, queues, interfaces, ce_bit } = rules;
     let (hook, priority) = match direction {

@@ -18,7 +18,8 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Reserves `interfaces`, and the queues with these numbers. No other router can reserve them while the result exists.
+    /// Reserves `interfaces`, and the queues with these numbers. No other router can reserve them while the result
+    /// exists.
     ///
     /// # Errors
     /// Another router has reserved one of them for two seconds.
@@ -82,8 +83,8 @@ fn reason(error: io::Error, what: String, in_use: RuleError) -> RuleError {
 mod tests {
     use super::*;
 
-    /// Would catch an interface that a reload takes although another router has it, one that it keeps without need, and one that a
-    /// refused reload keeps.
+    /// Would catch an interface that a reload takes although another router has it, one that it keeps without need, and
+    /// one that a refused reload keeps.
     #[test]
     fn interfaces_come_and_go_one_by_one() {
         let names =

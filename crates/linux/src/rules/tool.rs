@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::RuleError;
 
-/// Address space for the start of a program: rules must be removed also where a limit leaves nothing more. It is never written to, so it
-/// takes no memory.
+/// Address space for the start of a program: rules must be removed also where a limit leaves nothing more. It is never
+/// written to, so it takes no memory.
 static RESERVE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// More than an allocator keeps for itself instead of giving it back (`M_MMAP_THRESHOLD`, mallopt(3): at most 32 MB).

@@ -23,8 +23,8 @@ const BOUNDS: [u64; 61] = {
     bounds
 };
 
-/// For each number of significant bits, the bucket of the shortest duration that has so many. A bucket of the duration itself is at most
-/// four further, since a factor of two spans at most four bounds.
+/// For each number of significant bits, the bucket of the shortest duration that has so many. A bucket of the duration
+/// itself is at most four further, since a factor of two spans at most four bounds.
 const FIRST: [u8; 65] = {
     let mut first = [0; 65];
     let mut bits = 1;
@@ -113,7 +113,8 @@ impl DelayHistogram {
 mod tests {
     use super::*;
 
-    /// Would catch a bound that belongs to the bucket above (Prometheus's `le` includes it) and one that is off by a decade.
+    /// Would catch a bound that belongs to the bucket above (Prometheus's `le` includes it) and one that is off by a
+    /// decade.
     #[test]
     fn a_delay_is_in_its_bucket() {
         let mut delays = DelayHistogram::default();

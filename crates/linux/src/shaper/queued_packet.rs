@@ -60,8 +60,8 @@ pub struct QueuedPacket {
 /// The hosts of a packet.
 #[derive(Debug)]
 enum Hosts {
-    /// The hosts of the packet's addresses. The addresses are hashed only when a discipline asks: few do, and two hashes take
-    /// as long as a decision.
+    /// The hosts of the packet's addresses. The addresses are hashed only when a discipline asks: few do, and two
+    /// hashes take as long as a decision.
     OfFlow(HostHasher),
     /// The hashes of the hosts behind address translation.
     Known { sender: u64, receiver: u64 },
@@ -290,8 +290,8 @@ mod tests {
         assert_eq!(marked(held(&header(3), 115, rule), rule), Decision::Accept);
     }
 
-    /// RFC 3168: Congestion Experienced is 11. A packet that arrived with it was not marked since, nor was one that carries another
-    /// codepoint.
+    /// RFC 3168: Congestion Experienced is 11. A packet that arrived with it was not marked since, nor was one that
+    /// carries another codepoint.
     #[test]
     fn a_mark_on_the_way_is_seen() {
         let since =
@@ -366,8 +366,8 @@ mod tests {
         assert_eq!(hosts(&plain, behind), visible);
     }
 
-    /// RFC 9293: an acknowledgement of 9 without data. Would catch a header that is read without need, and one of an NFQUEUE that is not
-    /// that of a bridge.
+    /// RFC 9293: an acknowledgement of 9 without data. Would catch a header that is read without need, and one of an
+    /// NFQUEUE that is not that of a bridge.
     #[test]
     fn a_packet_tells_its_tcp_header_if_that_is_needed() {
         let tcp = PacketNeeds { tcp: true, ..PacketNeeds::default() };
@@ -386,8 +386,9 @@ mod tests {
         assert_ne!(other.connection, connection, "the port belongs to it, though not to the flow");
     }
 
-    /// EF (46) with ECT(0). Would catch a DSCP that is cleared without being asked for, a mark that gets lost by it, and a packet that
-    /// is copied here although nothing can change it. The checksum changes as the byte does (RFC 1624).
+    /// EF (46) with ECT(0). Would catch a DSCP that is cleared without being asked for, a mark that gets lost by it,
+    /// and a packet that is copied here although nothing can change it. The checksum changes as the byte does (RFC
+    /// 1624).
     #[test]
     fn a_washed_packet_has_no_dscp() {
         let wash = Classifier { needs: PacketNeeds { wash: true, ..PacketNeeds::default() }, ..classifier() };

@@ -1,7 +1,7 @@
 //! Probes of the delay behind an interface: ICMP echoes and time stamps, as ping(8) sends them.
 //!
-//! **Source.** RFC 792. A packet socket (packet(7)) sees probes when they leave the machine, behind a queue of ours, and answers before
-//! they wait in one.
+//! **Source.** RFC 792. A packet socket (packet(7)) sees probes when they leave the machine, behind a queue of ours,
+//! and answers before they wait in one.
 
 use std::fs;
 use std::io;
@@ -57,7 +57,8 @@ pub struct ProbeEvent {
 /// The answer to a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeAnswer {
-    /// The delays to the reflector and back in milliseconds, each with an unknown constant, since clocks differ; `None` of an echo.
+    /// The delays to the reflector and back in milliseconds, each with an unknown constant, since clocks differ; `None`
+    /// of an echo.
     pub one_way_millis: Option<(i64, i64)>,
 }
 
@@ -290,8 +291,8 @@ mod tests {
         assert_eq!(between(5, 5), 0);
     }
 
-    /// On loopback each probe is seen four times: leaving and arriving, and its answer the same. Would catch probes that nobody answers,
-    /// as with a wrong checksum.
+    /// On loopback each probe is seen four times: leaving and arriving, and its answer the same. Would catch probes
+    /// that nobody answers, as with a wrong checksum.
     #[test]
     fn a_kernel_answers() {
         let tried = thread::spawn(|| {

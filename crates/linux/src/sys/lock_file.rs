@@ -83,8 +83,8 @@ mod tests {
 
     use super::*;
 
-    /// One holder at a time, and nothing is left behind. Would catch a lock that is not released, and one that is released while
-    /// another waits for it.
+    /// One holder at a time, and nothing is left behind. Would catch a lock that is not released, and one that is
+    /// released while another waits for it.
     #[test]
     fn one_has_it_at_a_time() {
         let name = format!("test-{}", std::process::id());

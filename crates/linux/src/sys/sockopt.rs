@@ -48,7 +48,8 @@ pub(crate) fn get_with(
 /// An instruction of a socket filter (`struct sock_filter`): code, jump if true, jump if false, and a number.
 pub(crate) type FilterInstruction = (u16, u8, u8, u32);
 
-/// Has the kernel pass only those packets to `socket` for which the filter returns a length (socket(7), `SO_ATTACH_FILTER`).
+/// Has the kernel pass only those packets to `socket` for which the filter returns a length (socket(7),
+/// `SO_ATTACH_FILTER`).
 pub(crate) fn attach_filter(socket: BorrowedFd<'_>, filter: &[FilterInstruction]) -> nix::Result<()> {
     let mut instructions: Vec<libc::sock_filter> =
         filter.iter().map(|&(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k }).collect();

@@ -306,8 +306,8 @@ impl Wrong {
 }
 
 /// Repeats `measure` until it finds nothing wrong. An error counts unless the machine kept the router from running for
-/// more than 10 ms at once, and for long enough to explain the error: only then is the measurement repeated, and given up at
-/// last.
+/// more than 10 ms at once, and for long enough to explain the error: only then is the measurement repeated, and given
+/// up at last.
 ///
 /// After such a pause a link may start or end a measurement late by the same time; and a TCP sender that is held up
 /// overflows the queue.
@@ -326,9 +326,9 @@ pub(crate) fn undisturbed_but_for(pause: Duration, mut measure: impl FnMut() -> 
     });
 }
 
-/// Repeats `measure`, which also tells whether the sender was too slow, until it finds nothing wrong. An error counts unless
-/// the sender was too slow, or the machine was seen to be busy from outside of the router: what the router says of itself
-/// excuses nothing. If it is busy each time the test is skipped, and the result is false.
+/// Repeats `measure`, which also tells whether the sender was too slow, until it finds nothing wrong. An error counts
+/// unless the sender was too slow, or the machine was seen to be busy from outside of the router: what the router says
+/// of itself excuses nothing. If it is busy each time the test is skipped, and the result is false.
 pub(crate) fn unless_busy(mut measure: impl FnMut() -> (bool, Result<(), String>)) -> bool {
     repeated(BUSY, || {
         let (slow, result) = measure();
@@ -353,8 +353,8 @@ fn repeated(pause: Duration, mut measure: impl FnMut() -> (bool, Result<(), Wron
     false
 }
 
-/// Asserts that packets pass an idle link of 100 Mbit/s without a delay, by the clocks of the sender and of the receiver's
-/// kernel: half of a hundred packets, since others may have the processors for a while.
+/// Asserts that packets pass an idle link of 100 Mbit/s without a delay, by the clocks of the sender and of the
+/// receiver's kernel: half of a hundred packets, since others may have the processors for a while.
 pub(crate) fn assert_idle_link_is_quick(lab: &Lab) {
     let clock = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
     let arrivals = lab.receiver.start(arrivals);

@@ -35,7 +35,8 @@ pub(crate) fn send_while(bytes: usize, mut goes_on: impl FnMut(u64) -> bool) {
     }
 }
 
-/// Sends 60 datagrams of 101 bytes by each version of IP, with a DSCP of 5; a third of them are Not-ECT, the others ECT(0).
+/// Sends 60 datagrams of 101 bytes by each version of IP, with a DSCP of 5; a third of them are Not-ECT, the others
+/// ECT(0).
 pub(crate) fn send_classes() {
     let (four, six) = (UdpSocket::bind(("0.0.0.0", 0)).unwrap(), UdpSocket::bind(("::", 0)).unwrap());
     for n in 0..60_u8 {

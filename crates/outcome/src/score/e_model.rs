@@ -17,7 +17,8 @@ impl Codec {
     /// G.711 with concealment of losses (Appendix I of G.711).
     pub const G711_CONCEALED: Self = Self { impairment: 0.0, robustness: 25.1 };
 
-    /// Returns the effective equipment impairment factor Ie,eff of a `loss` from 0 to 1 with `burst_ratio` (G.107, equation 7-29).
+    /// Returns the effective equipment impairment factor Ie,eff of a `loss` from 0 to 1 with `burst_ratio` (G.107,
+    /// equation 7-29).
     #[must_use]
     pub fn effective_impairment(self, loss: f64, burst_ratio: f64) -> f64 {
         let percent = 100.0 * loss;
@@ -43,15 +44,16 @@ const RECEIVE: f64 = 2.0;
 
 /// Returns the transmission rating R of ITU-T G.107, which is 93.2 for the default connection without delay and loss.
 ///
-/// `delay` is the time from mouth to ear. Echo comes back by the other direction, with the same delay. `loss` is that of packets, from 0 to
-/// 1, and `burst_ratio` is 1 if losses are independent.
+/// `delay` is the time from mouth to ear. Echo comes back by the other direction, with the same delay. `loss` is that
+/// of packets, from 0 to 1, and `burst_ratio` is 1 if losses are independent.
 #[must_use]
 pub fn transmission_rating(codec: Codec, delay: Duration, loss: f64, burst_ratio: f64) -> f64 {
     let delay_ms = delay.as_secs() * 1e3;
     BASIC - SIMULTANEOUS - delay_impairment(delay_ms) - codec.effective_impairment(loss, burst_ratio)
 }
 
-/// Returns the delay impairment factor Id: of echo to the talker and to the listener, and of delay as such (G.107, section 7.4).
+/// Returns the delay impairment factor Id: of echo to the talker and to the listener, and of delay as such (G.107,
+/// section 7.4).
 fn delay_impairment(ms: f64) -> f64 {
     let (one_way, round_trip) = (ms, 2.0 * ms);
     let echo = TALKER_ECHO - 40.0 * libm::log10((1.0 + one_way / 10.0) / (1.0 + one_way / 150.0))
@@ -104,8 +106,8 @@ mod tests {
         transmission_rating(Codec::G711_CONCEALED, ms(delay), loss, 1.0)
     }
 
-    /// The constants, from the default values of G.107, Table 2: Nc = −70, Nfor = −64, Ps = Pr = 35, SLR = 8, RLR = 2, Ds = Dr = 3,
-    /// STMR = 15, TELR = 65, T = 0, qdu = 1, by the formulas of sections 7.2 and 7.3.
+    /// The constants, from the default values of G.107, Table 2: Nc = −70, Nfor = −64, Ps = Pr = 35, SLR = 8, RLR = 2,
+    /// Ds = Dr = 3, STMR = 15, TELR = 65, T = 0, qdu = 1, by the formulas of sections 7.2 and 7.3.
     #[test]
     fn the_constants_are_those_of_the_default_connection() {
         let db = |x: f64| libm::pow(10.0, x / 10.0);
@@ -149,8 +151,9 @@ mod tests {
         assert_eq!(ends, [1.0, 1.0, 1.0, 1.0, 4.5, 4.5]);
     }
 
-    /// By hand for 150 ms: TERV = 65 − 40 lg 8 = 28.876, Re = 117.191, Idte = 2.812; Rle = 1228.5 · 301^(−1/4) = 294.94, Idle = 0.841;
-    /// X = lg 1.5 / lg 2 = 0.58496, Idd = 0.1635. So R = 94.769 − 1.414 − 3.816 = 89.54. The delay as such only counts above 100 ms.
+    /// By hand for 150 ms: TERV = 65 − 40 lg 8 = 28.876, Re = 117.191, Idte = 2.812; Rle = 1228.5 · 301^(−1/4) =
+    /// 294.94, Idle = 0.841; X = lg 1.5 / lg 2 = 0.58496, Idd = 0.1635. So R = 94.769 − 1.414 − 3.816 = 89.54. The
+    /// delay as such only counts above 100 ms.
     #[test]
     fn delay_by_hand() {
         assert!((rating(150, 0.0) - 89.54).abs() < 0.01, "{}", rating(150, 0.0));
@@ -161,8 +164,9 @@ mod tests {
         assert!(falling.windows(2).all(|pair| pair[1] < pair[0]), "{falling:?}");
     }
 
-    /// The impairments of G.711 that G.113 tabulated before it had Bpl (Appendix I of 2001), with concealment and independent losses of
-    /// 1 to 20 %: 5, 7, 10, 15, 20, 25, 35, 45. The formula of 2002 comes within 3 of each. Without concealment, 1 % costs five times that.
+    /// The impairments of G.711 that G.113 tabulated before it had Bpl (Appendix I of 2001), with concealment and
+    /// independent losses of 1 to 20 %: 5, 7, 10, 15, 20, 25, 35, 45. The formula of 2002 comes within 3 of each.
+    /// Without concealment, 1 % costs five times that.
     #[test]
     fn losses_cost_what_g_113_tabulates() {
         let table = [(1, 5), (2, 7), (3, 10), (5, 15), (7, 20), (10, 25), (15, 35), (20, 45)];

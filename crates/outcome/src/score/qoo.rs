@@ -48,7 +48,8 @@ impl Requirement {
 }
 
 impl PathRequirements {
-    /// Returns the score of a path, 0 to 100: the lowest of the scores of its round trips and of its loss. `None` without round trips.
+    /// Returns the score of a path, 0 to 100: the lowest of the scores of its round trips and of its loss. `None`
+    /// without round trips.
     #[must_use]
     pub fn score(&self, round_trip_ns: &Histogram<u64>, loss: f64) -> Option<f64> {
         if round_trip_ns.is_empty() {
@@ -99,8 +100,8 @@ mod tests {
         histogram
     }
 
-    /// By hand, of ten round trips of which nine take at most 75 ms: for web pages p90 = 75 ms scores 1 − 25/100 = 75; a loss of 0.8 %
-    /// scores 1 − 0.3/0.5 = 40, which is lower. For video p95 is the longest, 200 ms: useless.
+    /// By hand, of ten round trips of which nine take at most 75 ms: for web pages p90 = 75 ms scores 1 − 25/100 = 75;
+    /// a loss of 0.8 % scores 1 − 0.3/0.5 = 40, which is lower. For video p95 is the longest, 200 ms: useless.
     #[test]
     fn the_score_is_the_lowest_of_its_parts() {
         let trips = round_trips(&[20, 20, 20, 20, 30, 30, 30, 30, 75, 200]);
@@ -111,8 +112,8 @@ mod tests {
         assert_eq!(Profile::Web.requirements().score(&round_trips(&[]), 0.0), None);
     }
 
-    /// The same path for two applications: at 1 % of loss between 0.1 and 1 % streaming is useless, at 0.28 % a conference has
-    /// 1 − 0.18/0.4 = 55 and streaming 1 − 0.18/0.9 = 80.
+    /// The same path for two applications: at 1 % of loss between 0.1 and 1 % streaming is useless, at 0.28 % a
+    /// conference has 1 − 0.18/0.4 = 55 and streaming 1 − 0.18/0.9 = 80.
     #[test]
     fn applications_bear_different_losses() {
         let trips = round_trips(&[40; 20]);

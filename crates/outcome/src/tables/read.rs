@@ -26,13 +26,13 @@ struct Row<'t> {
     cells: &'t [String],
 }
 
-/// Reads the table [`groups`](super::groups) of `path`, whose extension says in which format it is: `.csv` or `.parquet`. The outcomes
-/// have what the table has; everything else is 0 or absent.
+/// Reads the table [`groups`](super::groups) of `path`, whose extension says in which format it is: `.csv` or
+/// `.parquet`. The outcomes have what the table has; everything else is 0 or absent.
 ///
 /// # Errors
 ///
-/// [`TableError::Read`] when there is no such file or it is another table, [`TableError::Extension`], and without the feature `parquet`
-/// its `NoParquet`.
+/// [`TableError::Read`] when there is no such file or it is another table, [`TableError::Extension`], and without the
+/// feature `parquet` its `NoParquet`.
 pub fn read_groups(path: &Path) -> Result<Vec<Outcome>, TableError> {
     let refused = |cause: String| TableError::Read { path: path.to_owned(), cause };
     let table = match super::Format::of(path)? {

@@ -13,8 +13,8 @@ use super::cell::{Cell, Column};
 use super::write::Format;
 use crate::{Extent, OutputFile};
 
-/// Writes a table row by row. One that is dropped without [`finish`](Self::finish), as when a run ends with an error, leaves a file
-/// that can be read, under the name of a [part](Extent::path).
+/// Writes a table row by row. One that is dropped without [`finish`](Self::finish), as when a run ends with an error,
+/// leaves a file that can be read, under the name of a [part](Extent::path).
 pub(super) struct RowWriter {
     path: PathBuf,
     sink: Option<Sink>,

@@ -41,8 +41,8 @@ const QUEUE_COLUMNS: [Column; 11] = [
 
 /// Writes the two tables, row by row, in bounded memory; or keeps them in it.
 ///
-/// A writer that is dropped without [`finish`](Self::finish), as when a run ends with an error, leaves files that can be read, under
-/// the names of [parts](Extent::path).
+/// A writer that is dropped without [`finish`](Self::finish), as when a run ends with an error, leaves files that can
+/// be read, under the names of [parts](Extent::path).
 pub struct SeriesWriter {
     flows: RowWriter,
     queues: RowWriter,

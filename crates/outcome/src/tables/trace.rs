@@ -121,8 +121,8 @@ const COLUMNS: [Column; 12] = [
 
 /// Writes a trace, row by row, in bounded memory; or keeps it in it.
 ///
-/// A writer that is dropped without [`finish`](Self::finish), as when a run ends with an error, leaves a file that can be read, under
-/// the name of a [part](Extent::path).
+/// A writer that is dropped without [`finish`](Self::finish), as when a run ends with an error, leaves a file that can
+/// be read, under the name of a [part](Extent::path).
 pub struct TraceWriter(RowWriter);
 
 impl TraceWriter {

@@ -350,8 +350,8 @@ mod tests {
         assert_eq!(ared.config.red(None).weight, 0.002);
     }
 
-    /// Would catch automatic parameters that follow the link although `bandwidth` is given: 100 Mbit/s are 31 packets in 2.5 ms,
-    /// and 1 - exp(-1/12,500) a sample.
+    /// Would catch automatic parameters that follow the link although `bandwidth` is given: 100 Mbit/s are 31 packets
+    /// in 2.5 ms, and 1 - exp(-1/12,500) a sample.
     #[test]
     fn a_given_bandwidth_decides() {
         let hundred = Rate::from_bits_per_second(100_000_000);

@@ -16,8 +16,8 @@
 //! alpha stays open even if more arrives than the link can carry, as in the authors' code. Where the paper's listing
 //! would stay at an alpha of 0 in congestion, the next label opens it.
 //!
-//! **Cost.** Two exponentials and two divisions for the core, unless packets come at equal intervals; for the edge a lookup of the flow
-//! and two more of each.
+//! **Cost.** Two exponentials and two divisions for the core, unless packets come at equal intervals; for the edge a
+//! lookup of the flow and two more of each.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -52,8 +52,8 @@ pub struct Config {
     /// The time constant of the rates at which packets arrive and are accepted (K_alpha), above zero. Default: 200 ms,
     /// as the paper.
     pub k_alpha: Duration,
-    /// The time for which the link must be congested, or not, before the fair rate is updated (K_c), above zero. Default:
-    /// 100 ms, as the paper.
+    /// The time for which the link must be congested, or not, before the fair rate is updated (K_c), above zero.
+    /// Default: 100 ms, as the paper.
     pub k_c: Duration,
     /// The queue below which nothing is dropped for its rate while the link is not congested, in the unit of `limit`.
     /// Default: 75 packets, a quarter of the default `limit`, as the paper's 16 kB of 64 kB.

@@ -16,7 +16,8 @@ use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Reason, Seed, Siz
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct Config {
-    /// The most that the queue holds, in packets or bytes. Default: 300 packets, the buffer of the CHOKe paper (section III).
+    /// The most that the queue holds, in packets or bytes. Default: 300 packets, the buffer of the CHOKe paper (section
+    /// III).
     pub limit: Size,
     /// Which packet is dropped when the queue is full. Default: [`Drop::Tail`].
     pub drop: Drop,

@@ -1,20 +1,20 @@
 //! Deficit Round Robin: a queue for each flow, served in turns of a number of bytes, with drops from the longest queue.
 //!
-//! The flows that have packets take turns. A turn adds a quantum to the flow's deficit counter and lasts while the packet
-//! at the head of its queue fits into the counter. Flows thus get equal bytes, with packets of any size, without
-//! sorting. When the limit is exceeded, the flow with the most bytes queued loses a packet, so the losses fall on the flows
-//! that send too much.
+//! The flows that have packets take turns. A turn adds a quantum to the flow's deficit counter and lasts while the
+//! packet at the head of its queue fits into the counter. Flows thus get equal bytes, with packets of any size, without
+//! sorting. When the limit is exceeded, the flow with the most bytes queued loses a packet, so the losses fall on the
+//! flows that send too much.
 //!
 //! **Source.** Shreedhar, Varghese, "Efficient fair queueing using deficit round robin", SIGCOMM 1995, section 3. Drops
 //! from the longest queue: McKenney, "Stochastic Fairness Queueing", INFOCOM 1990, and Suter, Lakshman, Stiliadis,
 //! Choudhury, INFOCOM 1998.
 //!
 //! **Deviations.** Every flow has its own queue; in the paper flows are hashed into queues. A packet larger than the
-//! limit is dropped alone. A packet that is dropped on its own arrival is counted as `limit`. Rounds in which no flow can
-//! send are added up at once. Of equally long queues a random one loses the packet.
+//! limit is dropped alone. A packet that is dropped on its own arrival is counted as `limit`. Rounds in which no flow
+//! can send are added up at once. Of equally long queues a random one loses the packet.
 //!
-//! **Cost.** A hash, and where the limit is exceeded O(log n) for the longest of n queues; O(1) for the turn if no packet is
-//! larger than the quantum, else up to O(n) for a packet.
+//! **Cost.** A hash, and where the limit is exceeded O(log n) for the longest of n queues; O(1) for the turn if no
+//! packet is larger than the quantum, else up to O(n) for a packet.
 
 use alloc::vec::Vec;
 
@@ -28,11 +28,11 @@ use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Reason, Se
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct Config {
-    /// The most that all queues hold together, in packets or bytes. Default: 160 kB, DRR's limit in the BARE paper (Cho and
-    /// Cho, Computer Networks 39, 2002).
+    /// The most that all queues hold together, in packets or bytes. Default: 160 kB, DRR's limit in the BARE paper (Cho
+    /// and Cho, Computer Networks 39, 2002).
     pub limit: Size,
-    /// The bytes that a turn gives to a flow of weight 1, 1 byte to 16 MiB. A turn takes O(1) if it is not less than the
-    /// largest packet. Default: 1000 bytes, the packets of the CHOKe paper (section III).
+    /// The bytes that a turn gives to a flow of weight 1, 1 byte to 16 MiB. A turn takes O(1) if it is not less than
+    /// the largest packet. Default: 1000 bytes, the packets of the CHOKe paper (section III).
     pub quantum: Bytes,
     /// The packet that the longest queue loses. Default: [`DropFrom::Front`], as ns-2.
     pub drop: DropFrom,

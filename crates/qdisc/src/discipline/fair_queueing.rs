@@ -2,8 +2,8 @@
 //!
 //! The ideal is a fluid server that serves all backlogged flows at once, each in proportion to its weight (generalized
 //! processor sharing, GPS). Each packet is tagged with the virtual times at which it would start and finish there, and
-//! packets leave in the order of one of these tags. The three disciplines differ in how virtual time advances and in which
-//! tag decides.
+//! packets leave in the order of one of these tags. The three disciplines differ in how virtual time advances and in
+//! which tag decides.
 //!
 //! | kind | virtual time V | next packet |
 //! |---|---|---|
@@ -11,23 +11,23 @@
 //! | scfq | the finish of the packet in service | least finish |
 //! | stfq | the start of the packet in service | least start |
 //!
-//! `start = max(V, finish of the flow's previous packet)`, `finish = start + size / weight`. V restarts at 0 when the link
-//! finds nothing to send. When the limit is exceeded, the flow with the most bytes queued loses its newest packet; of several
-//! flows, a random one.
+//! `start = max(V, finish of the flow's previous packet)`, `finish = start + size / weight`. V restarts at 0 when the
+//! link finds nothing to send. When the limit is exceeded, the flow with the most bytes queued loses its newest packet;
+//! of several flows, a random one.
 //!
 //! **Source.** Demers, Keshav, Shenker, "Analysis and simulation of a fair queueing algorithm", SIGCOMM 1989; Parekh,
 //! Gallager, "A generalized processor sharing approach to flow control", IEEE/ACM ToN 1(3), 1993; Golestani, "A
 //! self-clocked fair queueing scheme for broadband applications", INFOCOM 1994; Goyal, Vin, Cheng, "Start-time fair
 //! queuing", SIGCOMM 1996.
 //!
-//! **Deviations.** A flow's weight is that of its newest packet. Service that the fluid server has given to a packet that is
-//! dropped later is not taken back. A flow whose queue is empty is remembered until virtual time reaches its finish. No
-//! more than two such flows for each packet of the limit are remembered (at least 64, at most 65,536); beyond that, the
-//! flow with the least finish is taken to have reached it. On a link of the fluid server's rate this happens only if small
-//! packets meet much larger ones.
+//! **Deviations.** A flow's weight is that of its newest packet. Service that the fluid server has given to a packet
+//! that is dropped later is not taken back. A flow whose queue is empty is remembered until virtual time reaches its
+//! finish. No more than two such flows for each packet of the limit are remembered (at least 64, at most 65,536);
+//! beyond that, the flow with the least finish is taken to have reached it. On a link of the fluid server's rate this
+//! happens only if small packets meet much larger ones.
 //!
-//! **Cost.** A hash, and O(log n) for n flows to find the next flow, where the limit is exceeded the longest queue, and for wfq to advance the fluid
-//! server, which also takes a division per arrival.
+//! **Cost.** A hash, and O(log n) for n flows to find the next flow, where the limit is exceeded the longest queue, and
+//! for wfq to advance the fluid server, which also takes a division per arrival.
 
 use alloc::vec::Vec;
 
@@ -46,8 +46,8 @@ pub struct Config {
     /// The most that all queues hold together, in packets or bytes. Default: 300 packets, the buffer of the CHOKe paper
     /// (section III).
     pub limit: Size,
-    /// Gives a flow a weight of 1 to 4, by the two highest bits of its packets' traffic class ([`Packet::class`]). Default:
-    /// `false`, a weight of 1.
+    /// Gives a flow a weight of 1 to 4, by the two highest bits of its packets' traffic class ([`Packet::class`]).
+    /// Default: `false`, a weight of 1.
     pub weighted: bool,
     /// The virtual time, and with it the order of packets.
     pub clock: Clock,
@@ -58,19 +58,19 @@ pub struct Config {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Clock {
-    /// Weighted Fair Queueing (Demers, Keshav, Shenker; Parekh, Gallager): virtual time is that of a fluid server, and the
-    /// packet with the least finish is sent next.
+    /// Weighted Fair Queueing (Demers, Keshav, Shenker; Parekh, Gallager): virtual time is that of a fluid server, and
+    /// the packet with the least finish is sent next.
     Fluid {
-        /// The rate of the fluid server, above 0. Default: `None`, the link's rate ([`Qdisc::link_rate`]). As long as that
-        /// is not known, virtual time stands still until the link is idle: flows then share equally what has been sent
-        /// since the link was last idle. A change of the link's rate takes effect from the last arrival on.
+        /// The rate of the fluid server, above 0. Default: `None`, the link's rate ([`Qdisc::link_rate`]). As long as
+        /// that is not known, virtual time stands still until the link is idle: flows then share equally what has been
+        /// sent since the link was last idle. A change of the link's rate takes effect from the last arrival on.
         bandwidth: Option<Rate>,
     },
-    /// Self-Clocked Fair Queueing (Golestani): virtual time is the finish of the packet in service, and the packet with the
-    /// least finish is sent next.
+    /// Self-Clocked Fair Queueing (Golestani): virtual time is the finish of the packet in service, and the packet with
+    /// the least finish is sent next.
     Finish,
-    /// Start-time Fair Queueing (Goyal, Vin, Cheng): virtual time is the start of the packet in service, and the packet with
-    /// the least start is sent next.
+    /// Start-time Fair Queueing (Goyal, Vin, Cheng): virtual time is the start of the packet in service, and the packet
+    /// with the least start is sent next.
     Start,
 }
 
@@ -154,8 +154,8 @@ pub struct FairQueue<P> {
     buffer: FlowBuffer<StartTagged<P>>,
     /// The finish of each flow's newest packet.
     finishes: Vec<VirtualTime>,
-    /// The backlogged flows by the deciding tag of the packet at the head, and by the number of that packet among all that
-    /// came to the heads.
+    /// The backlogged flows by the deciding tag of the packet at the head, and by the number of that packet among all
+    /// that came to the heads.
     next: Schedule<Turn>,
     heads: u64,
     clock: ClockState,
@@ -232,8 +232,8 @@ impl<P: Packet> FairQueue<P> {
         start.after(packet.bytes(), self.weight(packet))
     }
 
-    /// Notes that the newest packet of `flow`, with tag `start`, was dropped. The flow's next packet starts there, as if the
-    /// dropped one had never arrived.
+    /// Notes that the newest packet of `flow`, with tag `start`, was dropped. The flow's next packet starts there, as
+    /// if the dropped one had never arrived.
     fn undo_push(&mut self, flow: usize, start: VirtualTime) {
         self.finishes[flow] = start;
         if let ClockState::Fluid { server, .. } = &mut self.clock {
@@ -406,8 +406,8 @@ mod tests {
         }
     }
 
-    /// Returns the flows in the order of service: flow 1 arrives with three packets, and flow 2 with one packet when the
-    /// fluid server of 1 Mbit/s has served flow 1 alone for 20 ms.
+    /// Returns the flows in the order of service: flow 1 arrives with three packets, and flow 2 with one packet when
+    /// the fluid server of 1 Mbit/s has served flow 1 alone for 20 ms.
     fn order(config: Config, rates: &[Rate]) -> Result<Vec<u64>, ParameterError> {
         let mut queue = FairQueue::new(config, Seed::new(1))?;
         for rate in rates {

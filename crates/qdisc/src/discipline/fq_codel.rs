@@ -1,17 +1,18 @@
 //! FQ-CoDel: hashes flows into queues, serves the queues by deficit round robin, and runs a CoDel in each.
 //!
-//! Flows that send little do not wait behind flows that send much, and the delay of every queue is kept at `target`. When
-//! the limit is exceeded, the longest queue loses packets from its head, and its CoDel counts them as signals.
+//! Flows that send little do not wait behind flows that send much, and the delay of every queue is kept at `target`.
+//! When the limit is exceeded, the longest queue loses packets from its head, and its CoDel counts them as signals.
 //!
 //! **Source.** RFC 8290 (Hoeiland-Joergensen, McKenney, Täht, Gettys, Dumazet, 2018); parameters as tc-fq_codel(8).
 //! Packets dropped for room raise CoDel's count as in Linux.
 //!
-//! **Deviations.** A new queue that becomes empty always becomes old, as in the RFC; in Linux it becomes inactive if there
-//! are no old queues. The longest queue loses packets in batches as in Linux, but until the limit is kept; a heap tracks it
-//! instead of a search, and of several a random one, where Linux takes the one with the lowest number. A packet larger than the limit is dropped alone. The hash is keyed by the seed and covers the flow's
-//! key.
+//! **Deviations.** A new queue that becomes empty always becomes old, as in the RFC; in Linux it becomes inactive if
+//! there are no old queues. The longest queue loses packets in batches as in Linux, but until the limit is kept; a heap
+//! tracks it instead of a search, and of several a random one, where Linux takes the one with the lowest number. A
+//! packet larger than the limit is dropped alone. The hash is keyed by the seed and covers the flow's key.
 //!
-//! **Cost.** State of the queues that have packets or whose CoDel remembers signals. A hash, a push and a pop, CoDel's; to find the longest queue, O(log n) for each queue that has changed since it was last sought.
+//! **Cost.** State of the queues that have packets or whose CoDel remembers signals. A hash, a push and a pop, CoDel's;
+//! to find the longest queue, O(log n) for each queue that has changed since it was last sought.
 
 use alloc::vec::Vec;
 
@@ -39,10 +40,11 @@ pub struct Config {
     pub memory_limit: Bytes,
     /// The number of queues that flows are hashed to, 1 to 65,536. Default: 1024, RFC 8290, section 5.2.
     pub flows: u32,
-    /// The bytes that a queue may send per round, 1 byte to 16 MiB. Default: 1514, an Ethernet frame, RFC 8290, section 5.2.
+    /// The bytes that a queue may send per round, 1 byte to 16 MiB. Default: 1514, an Ethernet frame, RFC 8290, section
+    /// 5.2.
     pub quantum: Bytes,
-    /// The most packets that the longest queue loses at once, 1 to 65,536; it also loses no more than it takes to halve its
-    /// bytes. Default: 64, as tc-fq_codel(8).
+    /// The most packets that the longest queue loses at once, 1 to 65,536; it also loses no more than it takes to halve
+    /// its bytes. Default: 64, as tc-fq_codel(8).
     pub drop_batch: u32,
     /// CoDel for each queue. Default: CoDel's, with `ecn`, as tc-fq_codel(8).
     pub codel: codel::CodelParameters,
@@ -190,7 +192,8 @@ impl<P: Packet> FqCodel<P> {
         self.queues.take(place).map(|stamped| stamped.packet)
     }
 
-    /// Removes and returns the packet that leaves `queue` where CoDel's `verdict` on the head is not simply that it leaves.
+    /// Removes and returns the packet that leaves `queue` where CoDel's `verdict` on the head is not simply that it
+    /// leaves.
     #[inline(never)]
     fn dequeue_signalled(
         &mut self,
@@ -279,15 +282,15 @@ mod tests {
                 }
             }
         }
-        // The second signal comes 100 ms after the first. It is number 65: the others follow after 100 ms / sqrt(65) and
-        // so on, at the next tick of 0.1 ms.
+        // The second signal comes 100 ms after the first. It is number 65: the others follow after 100 ms / sqrt(65)
+        // and so on, at the next tick of 0.1 ms.
         let gaps: Vec<u64> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert_eq!(gaps[..4], [1000, 125, 123, 122]);
         Ok(())
     }
 
-    /// RFC 8289, section 5.4: a dropping state that begins within 16 intervals of the last one takes up its rate of signals. Would catch state
-    /// that is forgotten before, and state that is never forgotten.
+    /// RFC 8289, section 5.4: a dropping state that begins within 16 intervals of the last one takes up its rate of
+    /// signals. Would catch state that is forgotten before, and state that is never forgotten.
     #[test]
     fn state_is_kept_while_signals_are_remembered() -> Result<(), ParameterError> {
         let mut queue = FqCodel::new(Config::default(), Seed::new(1))?;

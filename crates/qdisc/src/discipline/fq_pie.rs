@@ -1,12 +1,12 @@
 //! FQ-PIE: hashes flows into queues, serves the queues by deficit round robin, and runs a PIE in each.
 //!
-//! **Source.** Ramakrishnan et al., "FQ-PIE Queue Discipline in the Linux Kernel: Design, Implementation and Challenges",
-//! LCN Symposium 2019; parameters and defaults as tc-fq_pie(8). The round robin is that of RFC 8290, the controller that of
-//! RFC 8033.
+//! **Source.** Ramakrishnan et al., "FQ-PIE Queue Discipline in the Linux Kernel: Design, Implementation and
+//! Challenges", LCN Symposium 2019; parameters and defaults as tc-fq_pie(8). The round robin is that of RFC 8290, the
+//! controller that of RFC 8033.
 //!
 //! **Deviations.** The probability of a queue is updated when a packet arrives at it or leaves it, which gives the same
-//! values as a timer for all queues; after more than 4096 periods without either, the remaining updates are skipped. The
-//! hash is keyed by the seed and covers the flow's key.
+//! values as a timer for all queues; after more than 4096 periods without either, the remaining updates are skipped.
+//! The hash is keyed by the seed and covers the flow's key.
 //!
 //! **Cost.** A hash, a push and a pop, PIE's, and the updates for the periods that have ended.
 

@@ -47,8 +47,8 @@ pub struct Config {
     pub probability: f64,
     /// The weight of a sample in the average (w_q), above 0 and at most 1. Default: 0.002, the paper.
     pub weight: f64,
-    /// The part of the queue that a flow may hold without being tested at random. Default: 4 packets, the paper's value for large buffers;
-    /// for small ones it has 2.
+    /// The part of the queue that a flow may hold without being tested at random. Default: 4 packets, the paper's value
+    /// for large buffers; for small ones it has 2.
     pub minq: Size,
     /// Lets each flow queue two packets while the average is at or above `max`, instead of none (the paper's section on
     /// support of many flows). Default: `false`.

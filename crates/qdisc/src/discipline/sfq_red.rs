@@ -1,14 +1,14 @@
 //! SFQ with RED in each queue: flows are hashed into a few small queues, which are served in turn and have a RED each.
 //!
-//! The paper on Stochastic Fair BLUE compares SFB with it, with as many queues as SFB has bins and twice the buffer. Flows
-//! are kept apart, but a queue of nine packets is too small for RED to work well.
+//! The paper on Stochastic Fair BLUE compares SFB with it, with as many queues as SFB has bins and twice the buffer.
+//! Flows are kept apart, but a queue of nine packets is too small for RED to work well.
 //!
 //! **Source.** Feng, Kandlur, Saha, Shin, "Stochastic Fair Blue", INFOCOM 2001, section IV-B: 46 queues of 9 kB with
 //! thresholds of 2 and 8 kB. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990, for the round robin.
 //!
-//! **Deviations.** The paper leaves open `weight`, here 0.002; `probability`, here 1; the length of a turn, here one packet;
-//! and the order of RED's steps, here that of this crate's RED. A queue is idle from the departure of its last packet, and
-//! its average then decays at the rate of the whole link.
+//! **Deviations.** The paper leaves open `weight`, here 0.002; `probability`, here 1; the length of a turn, here one
+//! packet; and the order of RED's steps, here that of this crate's RED. A queue is idle from the departure of its last
+//! packet, and its average then decays at the rate of the whole link.
 //!
 //! **Cost.** A hash, and RED's.
 
@@ -202,8 +202,8 @@ mod tests {
         }
     }
 
-    /// A link that becomes known or changes must reach the idle clock of every queue, and no state may be lost. Would catch
-    /// a clock that keeps the first rate.
+    /// A link that becomes known or changes must reach the idle clock of every queue, and no state may be lost. Would
+    /// catch a clock that keeps the first rate.
     #[test]
     fn averages_decay_at_the_rate_of_the_link() {
         let average = |rates: &[Rate]| {

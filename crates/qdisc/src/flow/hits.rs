@@ -75,7 +75,8 @@ impl HitTable {
         Some(hits.hits)
     }
 
-    /// Does the rest of [`touch`](Self::touch) where hits are halved. Apart, so that nothing is kept across a call where none are.
+    /// Does the rest of [`touch`](Self::touch) where hits are halved. Apart, so that nothing is kept across a call
+    /// where none are.
     #[cold]
     #[inline(never)]
     fn touch_late(&mut self, now: Time, index: usize) -> Option<u32> {
@@ -105,7 +106,8 @@ impl HitTable {
         self.halve(now, index)
     }
 
-    /// Halves the hits of the flow at `index` if it is time. Returns the index, or removes the flow if it has no hits left.
+    /// Halves the hits of the flow at `index` if it is time. Returns the index, or removes the flow if it has no hits
+    /// left.
     fn halve(&mut self, now: Time, index: usize) -> Option<usize> {
         let hits = &mut self.hits[index];
         if self.age.is_some_and(|age| hits.is_due(now, age) && hits.halve(now, age) == 0) {

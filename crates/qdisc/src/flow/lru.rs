@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 use crate::flow::table::FlowTable;
 use crate::{FlowKey, Seed};
 
-/// The link that closes the order of use to a ring: it is newer than the newest flow and older than the oldest. So no link is without
-/// a neighbour, and a move takes no branch, which would often be mispredicted.
+/// The link that closes the order of use to a ring: it is newer than the newest flow and older than the oldest. So no
+/// link is without a neighbour, and a move takes no branch, which would often be mispredicted.
 const ENDS: usize = 0;
 
 /// A flow and its neighbours in the order of use.

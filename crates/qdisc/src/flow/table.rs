@@ -110,8 +110,8 @@ impl FlowTable {
         self.hash.bits(flow.get()) as usize & (self.slots.len() - 1)
     }
 
-    /// Returns the slot of `flow` and its position, or the vacant slot where it would be inserted; `None` while there are no
-    /// slots.
+    /// Returns the slot of `flow` and its position, or the vacant slot where it would be inserted; `None` while there
+    /// are no slots.
     #[inline(always)]
     fn find(&self, flow: FlowKey) -> Option<(usize, Slot)> {
         let slots = self.slots.as_slice();

@@ -1,5 +1,5 @@
-//! Parameters: their names, ranges and defaults, and how a value is parsed. Errors, `explain` and the documentation use the same
-//! table.
+//! Parameters: their names, ranges and defaults, and how a value is parsed. Errors, `explain` and the documentation use
+//! the same table.
 
 use alloc::format;
 use alloc::string::{String, ToString};

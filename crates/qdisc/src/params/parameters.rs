@@ -95,7 +95,8 @@ impl QdiscParameters {
     /// Resolves the parameters into a configuration for a link of `rate`; a rate of 0 means that it is not known.
     ///
     /// # Errors
-    /// The parameters contradict each other, such as `min` above `max`, or a default needs the link's rate and it is not known.
+    /// The parameters contradict each other, such as `min` above `max`, or a default needs the link's rate and it is
+    /// not known.
     pub fn resolve(&self, rate: Rate) -> Result<QdiscConfig, ParameterError> {
         let mut resolver = Resolver::new(self, rate);
         let config = self.kind.resolve(&mut resolver)?;
@@ -139,7 +140,8 @@ impl QdiscParameters {
     }
 }
 
-/// A discipline resolved for a link: its parameters, the typed configuration that they give, and the explanation of each value.
+/// A discipline resolved for a link: its parameters, the typed configuration that they give, and the explanation of
+/// each value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QdiscConfig {
     parameters: QdiscParameters,

@@ -111,7 +111,8 @@ impl Resolver<'_> {
         ordered(min, max)
     }
 
-    /// ns-2's automatic thresholds: half the target delay at the link's rate, but at least five packets; three times that.
+    /// ns-2's automatic thresholds: half the target delay at the link's rate, but at least five packets; three times
+    /// that.
     fn automatic_thresholds(&mut self, avpkt: Bytes, bandwidth: Rate) -> Result<RedThresholds, ParameterError> {
         let target = self.take("target", Origin::Default("as ns-2"), Duration::from_millis(5))?;
         let rule = Origin::Derived("half of target at bandwidth, at least 5 packets, as ns-2");

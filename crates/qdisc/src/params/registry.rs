@@ -3,10 +3,9 @@
 
 /// Generates `Kind` and `AnyConfig` from the list.
 ///
-/// `configs` has a line for each type: the feature that compiles it, the variant of `AnyConfig`, and the discipline whose
-/// `Config` it holds.
-/// `kinds` has a line a name: the variant of `Kind`, its `Info`, what resolves parameters into its configuration, and the variant of
-/// `AnyConfig` that this is.
+/// `configs` has a line for each type: the feature that compiles it, the variant of `AnyConfig`, and the discipline
+/// whose `Config` it holds. `kinds` has a line a name: the variant of `Kind`, its `Info`, what resolves parameters into
+/// its configuration, and the variant of `AnyConfig` that this is.
 macro_rules! kinds {
     (
         configs {
@@ -50,7 +49,8 @@ macro_rules! kinds {
         }
 
         impl AnyConfig {
-            /// Creates the discipline, empty; tell it the rate of its link with [`Qdisc::link_rate`](crate::Qdisc::link_rate).
+            /// Creates the discipline, empty; tell it the rate of its link with
+            /// [`Qdisc::link_rate`](crate::Qdisc::link_rate).
             ///
             /// # Errors
             /// A value is out of its range, or values contradict each other.

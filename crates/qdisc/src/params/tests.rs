@@ -76,7 +76,8 @@ fn thresholds_mean_ns2() {
     assert_eq!(used(Kind::Red, &[("limit", "400p"), ("min", "30p")], "max"), "100p");
 }
 
-/// ns-2's automatic configuration (Floyd, Gummadi, Shenker, "Adaptive RED", 2001): automatic weights; ns-2's automatic thresholds at 45 Mbit/s and 5 ms: 14 and 42 packets.
+/// ns-2's automatic configuration (Floyd, Gummadi, Shenker, "Adaptive RED", 2001): automatic weights; ns-2's automatic
+/// thresholds at 45 Mbit/s and 5 ms: 14 and 42 packets.
 #[test]
 fn ared_configures_itself_as_ns2_does() {
     let at = |rate: u64, key: &str| {

@@ -75,8 +75,8 @@ impl<P: Packet> Buffer<P> {
         }
     }
 
-    /// Queues `packet`, or drops it if it would exceed the limit; tells whether it was queued. A queued packet is marked if
-    /// `mark` gives a reason.
+    /// Queues `packet`, or drops it if it would exceed the limit; tells whether it was queued. A queued packet is
+    /// marked if `mark` gives a reason.
     #[inline(always)]
     pub(crate) fn admit(&mut self, now: Time, packet: P, mark: Option<Reason>, sink: &mut dyn DropSink<P>) -> bool {
         if self.overflows(packet.bytes()) {
@@ -90,7 +90,8 @@ impl<P: Packet> Buffer<P> {
         true
     }
 
-    /// Marks `packet` and queues it. Apart from [`admit`](Self::admit), so that a packet without a mark is copied only once.
+    /// Marks `packet` and queues it. Apart from [`admit`](Self::admit), so that a packet without a mark is copied only
+    /// once.
     #[inline(never)]
     fn push_marked(&mut self, now: Time, mut packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
         signal::mark(now, &mut packet, reason, &mut self.counters, sink);

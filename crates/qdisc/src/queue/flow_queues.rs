@@ -12,8 +12,8 @@ use crate::Packet;
 /// No node.
 const NIL: u32 = u32::MAX;
 
-/// A packet with its neighbours in its queue; free nodes are linked by `next`. `previous` means nothing at the head of a queue, and
-/// `next` is [`NIL`] at the tail.
+/// A packet with its neighbours in its queue; free nodes are linked by `next`. `previous` means nothing at the head of
+/// a queue, and `next` is [`NIL`] at the tail.
 #[derive(Debug)]
 struct Node<P> {
     packet: Option<P>,
@@ -73,7 +73,8 @@ impl<P: Packet> FlowQueues<P> {
         self.queue(queue).bytes
     }
 
-    /// Returns the bytes in `queue`, but 1 if it holds packets of no bytes only: a length that is 0 for the empty queue alone.
+    /// Returns the bytes in `queue`, but 1 if it holds packets of no bytes only: a length that is 0 for the empty queue
+    /// alone.
     pub(crate) fn length_of(&self, queue: usize) -> u64 {
         let list = self.queue(queue);
         list.bytes.max(u64::from(list.packets > 0))
@@ -89,7 +90,8 @@ impl<P: Packet> FlowQueues<P> {
         self.packet(self.back_place(queue))
     }
 
-    /// Returns the packets of `queue`, the oldest first, each with its place, by which it can be [removed](Self::remove).
+    /// Returns the packets of `queue`, the oldest first, each with its place, by which it can be
+    /// [removed](Self::remove).
     pub(crate) fn iter(&self, queue: usize) -> impl Iterator<Item = (u32, &P)> {
         let mut next = self.queue(queue).head;
         iter::from_fn(move || {
@@ -143,8 +145,8 @@ impl<P: Packet> FlowQueues<P> {
         self.take(node)
     }
 
-    /// Does what [`unlink`](Self::unlink) does with the oldest packet of `queue`, and returns its place; no place of a packet if there is
-    /// none.
+    /// Does what [`unlink`](Self::unlink) does with the oldest packet of `queue`, and returns its place; no place of a
+    /// packet if there is none.
     #[inline(always)]
     pub(crate) fn unlink_front(&mut self, queue: usize) -> u32 {
         let node = self.front_place(queue);
@@ -157,7 +159,8 @@ impl<P: Packet> FlowQueues<P> {
         node
     }
 
-    /// Counts a packet of `bytes` bytes out of `queue`; its place `node`, which links to the free ones, is the first of them.
+    /// Counts a packet of `bytes` bytes out of `queue`; its place `node`, which links to the free ones, is the first of
+    /// them.
     #[inline(always)]
     fn release(&mut self, queue: usize, node: u32, bytes: u64) {
         self.free = node;
@@ -249,8 +252,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Would catch a packet that is lost, duplicated, out of order or in another queue, a wrong count, and memory that
-        /// grows with the number of operations instead of the backlog.
+        /// Would catch a packet that is lost, duplicated, out of order or in another queue, a wrong count, and memory
+        /// that grows with the number of operations instead of the backlog.
         #[test]
         fn behaves_as_many_lists(script in prop::collection::vec((0..6_usize, 0..6_u8, 0..2000_u32), 0..600)) {
             let mut flows = FlowQueues::new();

@@ -1,8 +1,8 @@
 //! The longest of many queues, for disciplines that drop from it. Of equally long queues, a random one is the longest.
 //!
-//! A fixed order of equally long queues would make the first of them lose whenever queues are level, and flows that send
-//! alike would get unequal shares. So each change of a queue's length draws a random number, and the lowest number of the
-//! equally long queues decides.
+//! A fixed order of equally long queues would make the first of them lose whenever queues are level, and flows that
+//! send alike would get unequal shares. So each change of a queue's length draws a random number, and the lowest number
+//! of the equally long queues decides.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -71,7 +71,8 @@ impl Longest {
         self.backlogged
     }
 
-    /// Sets the length of `queue` after a change. A queue that holds packets of no bytes must be given a length above 0.
+    /// Sets the length of `queue` after a change. A queue that holds packets of no bytes must be given a length
+    /// above 0.
     pub(crate) fn set(&mut self, queue: usize, length: u64) {
         if self.lengths.len() <= queue {
             self.add(queue);
@@ -112,8 +113,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Would catch a longest queue that is missed, also after many changes without a search, and a queue that is found
-        /// although it is empty.
+        /// Would catch a longest queue that is missed, also after many changes without a search, and a queue that is
+        /// found although it is empty.
         #[test]
         fn equals_a_search_of_all_queues(
             script in prop::collection::vec((0..40_usize, 0..12_u64, 0..4_u8), 0..500),

@@ -1,8 +1,8 @@
 //! The new and the old list of queues of RFC 8290: deficit round robin in which queues that become active go first.
 //!
-//! A queue that becomes active joins the list of new queues with a quantum of credit. Once it has used its credit, or has
-//! become empty, it moves to the list of old queues. New queues are served before old ones, so a flow that sends less
-//! than a quantum per round never waits for the backlog of others.
+//! A queue that becomes active joins the list of new queues with a quantum of credit. Once it has used its credit, or
+//! has become empty, it moves to the list of old queues. New queues are served before old ones, so a flow that sends
+//! less than a quantum per round never waits for the backlog of others.
 //!
 //! **Source.** RFC 8290, section 4.2 (Hoeiland-Joergensen, McKenney, Täht, Gettys, Dumazet, 2018).
 
@@ -124,8 +124,9 @@ impl NewOldLists {
         self.queues[queue].credit -= i64::from(bytes);
     }
 
-    /// Notes that `queue`, whose turn it is, has no packet to send. An old queue becomes inactive. A new one becomes old
-    /// first: otherwise it could become new again at once and starve the old ones. Tells whether it is still active.
+    /// Notes that `queue`, whose turn it is, has no packet to send. An old queue becomes inactive. A new one becomes
+    /// old first: otherwise it could become new again at once and starve the old ones. Tells whether it is still
+    /// active.
     pub(crate) fn exhausted(&mut self, queue: usize) -> bool {
         let was_new = self.queues[queue].list == Membership::New;
         self.leave(queue);
@@ -172,8 +173,8 @@ impl NewOldLists {
 mod tests {
     use super::*;
 
-    /// RFC 8290, section 4.2. Would catch an old queue served before a new one, a wrong quantum, and an empty new queue that
-    /// does not become old.
+    /// RFC 8290, section 4.2. Would catch an old queue served before a new one, a wrong quantum, and an empty new queue
+    /// that does not become old.
     #[test]
     fn new_queues_go_first_once() {
         let mut lists = NewOldLists::new(4, 1000);

@@ -1,10 +1,10 @@
 //! Small numbers for those of many queues that are in use.
 //!
-//! A discipline that hashes flows may have 65,536 queues, few of which hold packets at a time. Its state is indexed by these numbers
-//! and not by the queues' own, so that it is dense and stays in the processor's cache.
+//! A discipline that hashes flows may have 65,536 queues, few of which hold packets at a time. Its state is indexed by
+//! these numbers and not by the queues' own, so that it is dense and stays in the processor's cache.
 //!
-//! **Source.** A sparse set: Briggs, Torczon, "An efficient representation for sparse sets", ACM Letters on Programming Languages and
-//! Systems 2, 1993.
+//! **Source.** A sparse set: Briggs, Torczon, "An efficient representation for sparse sets", ACM Letters on Programming
+//! Languages and Systems 2, 1993.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -36,8 +36,8 @@ impl QueueNumbers {
         (self.queues.get(number) == Some(&queue)).then_some(number)
     }
 
-    /// Returns the number of `queue`, which is in use from now on, and whether it was not before. Then it has the number that was freed
-    /// last, or the next higher one.
+    /// Returns the number of `queue`, which is in use from now on, and whether it was not before. Then it has the
+    /// number that was freed last, or the next higher one.
     #[inline]
     pub(crate) fn insert(&mut self, queue: u32) -> (usize, bool) {
         if let Some(number) = self.get(queue) {
@@ -84,7 +84,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Would catch two queues of one number, a number that is forgotten or outlives its removal, and numbers that are not dense.
+        /// Would catch two queues of one number, a number that is forgotten or outlives its removal, and numbers that
+        /// are not dense.
         #[test]
         fn behaves_as_a_map(script in prop::collection::vec((0..40_u32, 0..3_u8), 0..600)) {
             let mut numbers = QueueNumbers::new(40);

@@ -6,12 +6,12 @@ use crate::{BoxQdisc, Counters, DropSink, Packet, Qdisc, Rate, Reason, Status, T
 
 /// A discipline that can be replaced while packets wait, as when a router reloads its configuration.
 ///
-/// The newest discipline takes arrivals. Those before it send the packets that they hold, the oldest first; one that holds its packets
-/// back lets the next one send. A discipline is removed when its last packet has left. Memory is allocated in
-/// [`replace`](Self::replace) only.
+/// The newest discipline takes arrivals. Those before it send the packets that they hold, the oldest first; one that
+/// holds its packets back lets the next one send. A discipline is removed when its last packet has left. Memory is
+/// allocated in [`replace`](Self::replace) only.
 ///
-/// [`counters`](Qdisc::counters) are those of all disciplines since the first was created. The average, the probability and the
-/// candidates are those of the newest one.
+/// [`counters`](Qdisc::counters) are those of all disciplines since the first was created. The average, the probability
+/// and the candidates are those of the newest one.
 pub struct ReplaceableQdisc<P: Packet> {
     /// Disciplines that were replaced and hold packets, the oldest first.
     draining: Vec<BoxQdisc<P>>,
@@ -156,8 +156,8 @@ mod tests {
         core::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut ())).map(|packet| packet.id).collect()
     }
 
-    /// The state is that of all disciplines. Would catch an arrival that goes to an old discipline, a packet that overtakes older ones,
-    /// and a drained discipline that stays.
+    /// The state is that of all disciplines. Would catch an arrival that goes to an old discipline, a packet that
+    /// overtakes older ones, and a drained discipline that stays.
     #[test]
     fn old_packets_leave_first_and_new_ones_meet_the_new_limit() {
         let mut queue = ReplaceableQdisc::new(droptail("9p"));
@@ -217,8 +217,8 @@ mod tests {
         Box::new(Held { inner: droptail("9p"), until: Time::ZERO + Duration::from_millis(millis) })
     }
 
-    /// Would catch a later discipline that waits for one that holds back, a time of an empty discipline, and a rate that only one
-    /// discipline learns.
+    /// Would catch a later discipline that waits for one that holds back, a time of an empty discipline, and a rate
+    /// that only one discipline learns.
     #[test]
     fn the_next_discipline_sends_while_one_holds_back() {
         let at = |millis| Time::ZERO + Duration::from_millis(millis);
@@ -256,8 +256,8 @@ mod tests {
         }
     }
 
-    /// Random arrivals at an overload, under every discipline, which is replaced by another every 500 packets. Would catch a packet that is
-    /// lost or comes twice while disciplines drain, and a count that differs from the events.
+    /// Random arrivals at an overload, under every discipline, which is replaced by another every 500 packets. Would
+    /// catch a packet that is lost or comes twice while disciplines drain, and a count that differs from the events.
     #[test]
     fn packets_and_counts_are_conserved_while_disciplines_drain() {
         let mut random = Seed::new(3).stream("script");

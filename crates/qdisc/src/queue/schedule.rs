@@ -1,5 +1,5 @@
-//! Flows ordered by a key of the caller's choice, such as the virtual finish time of their first packets: an indexed heap
-//! with the smallest key on top.
+//! Flows ordered by a key of the caller's choice, such as the virtual finish time of their first packets: an indexed
+//! heap with the smallest key on top.
 
 use alloc::vec::Vec;
 

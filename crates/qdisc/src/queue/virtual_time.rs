@@ -9,22 +9,22 @@ use crate::{Rate, Time};
 /// The largest weight of a flow.
 const MAX_WEIGHT: u32 = 4;
 
-/// The units of virtual time that one byte takes at weight 1. Every weight from 1 to 4 divides it, so the times at which
-/// packets start and finish are exact. The power of 2 gives the fluid server a finer resolution than a byte.
+/// The units of virtual time that one byte takes at weight 1. Every weight from 1 to 4 divides it, so the times at
+/// which packets start and finish are exact. The power of 2 gives the fluid server a finer resolution than a byte.
 const UNITS_PER_BYTE: u64 = 12 << 10;
 
 /// The work that a link of 1 bit/s does in a nanosecond.
 const WORK: u64 = 3;
 
-/// The work that one unit of virtual time takes at weight 1. Together with [`WORK`] it makes all quantities whole numbers:
-/// one byte takes 8 * 10^9 bit/s * ns, which is UNITS_PER_BYTE * 5^9 / 3.
+/// The work that one unit of virtual time takes at weight 1. Together with [`WORK`] it makes all quantities whole
+/// numbers: one byte takes 8 * 10^9 bit/s * ns, which is UNITS_PER_BYTE * 5^9 / 3.
 const WORK_PER_UNIT: u64 = 1_953_125;
 const _: () = assert!(WORK * 8_000_000_000 == UNITS_PER_BYTE * WORK_PER_UNIT);
 
 /// A moment of virtual time.
 ///
-/// The count of units may wrap around: two times are compared by their difference, which stays below 2^62 because no queue
-/// holds more than 2^40 bytes.
+/// The count of units may wrap around: two times are compared by their difference, which stays below 2^62 because no
+/// queue holds more than 2^40 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VirtualTime(u64);
 
@@ -92,8 +92,8 @@ const PER_WEIGHT: [u64; MAX_WEIGHT as usize + 1] = {
     table
 };
 
-/// The fluid server of generalized processor sharing (GPS): it serves all backlogged flows at once, each in proportion to
-/// its weight.
+/// The fluid server of generalized processor sharing (GPS): it serves all backlogged flows at once, each in proportion
+/// to its weight.
 ///
 /// The simulation is exact: it counts in whole numbers, and carries over work that is less than a unit.
 #[derive(Debug)]
@@ -246,8 +246,8 @@ mod tests {
     /// One byte per microsecond.
     const RATE: Rate = Rate::from_bits_per_second(8_000_000);
 
-    /// Compares with closed forms for one flow alone, for two that share, and for a weight of 3. Would catch a server that
-    /// shares with flows that have left.
+    /// Compares with closed forms for one flow alone, for two that share, and for a weight of 3. Would catch a server
+    /// that shares with flows that have left.
     #[test]
     fn the_server_is_shared_among_backlogged_flows() {
         let mut server = FluidServer::new(RATE);
@@ -270,8 +270,8 @@ mod tests {
         assert!(!server.is_backlogged(0) && !server.is_backlogged(1));
     }
 
-    /// Would catch work that is lost to rounding, at rates that divide nothing and in steps of a nanosecond, which are too
-    /// short for a unit.
+    /// Would catch work that is lost to rounding, at rates that divide nothing and in steps of a nanosecond, which are
+    /// too short for a unit.
     #[test]
     fn work_below_a_unit_is_carried_over() {
         for rate in [1_u64, 7, 999_983, 100_000_000_007] {

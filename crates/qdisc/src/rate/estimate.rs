@@ -45,15 +45,15 @@ impl RateEstimate {
         self.add_weighted(now, bytes, weights)
     }
 
-    /// Does the same with the weights of the packet before in `last`, which are kept there: packets often follow each other at equal
-    /// intervals, as behind a link.
+    /// Does the same with the weights of the packet before in `last`, which are kept there: packets often follow each
+    /// other at equal intervals, as behind a link.
     pub(crate) fn add_with(&mut self, last: &mut LastWeights, now: Time, bytes: u32) -> f64 {
         let weights = self.weights_with(last, now);
         self.add_weighted(now, bytes, weights)
     }
 
-    /// Adds a packet of `bytes` bytes that arrives at `now` to both estimates, whose time constants are equal, and returns
-    /// the rate of `self`. Mostly their last packets were the same, and then so are the weights.
+    /// Adds a packet of `bytes` bytes that arrives at `now` to both estimates, whose time constants are equal, and
+    /// returns the rate of `self`. Mostly their last packets were the same, and then so are the weights.
     pub(crate) fn add_to_both_with(&mut self, last: &mut LastWeights, other: &mut Self, now: Time, bytes: u32) -> f64 {
         let weights = self.weights_with(last, now);
         let others = if other.last == self.last { weights } else { other.weights(now) };

@@ -1,5 +1,5 @@
-//! Helpers for tests of disciplines, one each for all crates: a recorder of events, conformance vectors, and a station with
-//! Poisson arrivals. Behind the feature `testing`; not covered by the promise of stable releases.
+//! Helpers for tests of disciplines, one each for all crates: a recorder of events, conformance vectors, and a station
+//! with Poisson arrivals. Behind the feature `testing`; not covered by the promise of stable releases.
 
 mod recorder;
 mod station;

@@ -1,8 +1,8 @@
-//! The station of queueing theory: Poisson arrivals at a queue with an exponential server, which holds the packet at the head until its
-//! service ends.
+//! The station of queueing theory: Poisson arrivals at a queue with an exponential server, which holds the packet at
+//! the head until its service ends.
 //!
-//! Time advances by uniformisation: each step is an arrival of flow i with probability `rate_i / (sum of rates + mu)`, else an end
-//! of service, which finds the queue empty or not. Averages over steps are averages over time.
+//! Time advances by uniformisation: each step is an arrival of flow i with probability `rate_i / (sum of rates + mu)`,
+//! else an end of service, which finds the queue empty or not. Averages over steps are averages over time.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -52,7 +52,8 @@ pub struct Step {
 }
 
 impl Step {
-    /// Tells whether both are the same, the averages to nine digits: the definition leaves open how a power is calculated.
+    /// Tells whether both are the same, the averages to nine digits: the definition leaves open how a power is
+    /// calculated.
     #[must_use]
     pub fn agrees(&self, other: &Self) -> bool {
         let average = match (self.average, other.average) {

@@ -35,8 +35,8 @@ const ALL: [(&str, &str); 12] = [
     ("maxburst", "2p"),
 ];
 
-/// Returns parameters of a kind that replace those of [`ALL`] or are added to them; `""` removes one, so that it has its
-/// default.
+/// Returns parameters of a kind that replace those of [`ALL`] or are added to them; `""` removes one, so that it has
+/// its default.
 fn own(kind: Kind) -> &'static [(&'static str, &'static str)] {
     match kind.name() {
         "bare" => &[("limit", "32kb"), ("weighted", "")],
@@ -68,9 +68,9 @@ fn own(kind: Kind) -> &'static [(&'static str, &'static str)] {
 /// Parameters as text, by their keys.
 type Given = &'static [(&'static str, &'static str)];
 
-/// Kinds that have more than one vector: the suffix of the name, and parameters that replace those of [`own`] or are added to
-/// them; `""` removes one. SFB's second vector has the rules of its paper's figure 14, where a full bin drops and one step leads
-/// up and down.
+/// Kinds that have more than one vector: the suffix of the name, and parameters that replace those of [`own`] or are
+/// added to them; `""` removes one. SFB's second vector has the rules of its paper's figure 14, where a full bin drops
+/// and one step leads up and down.
 const MORE: [(Kind, &str, Given); 4] = [
     (Kind::DropTail, "-front", &[("drop", "front")]),
     (Kind::DropTail, "-random", &[("drop", "random")]),
@@ -107,8 +107,8 @@ pub(crate) fn cases() -> Result<Vec<Case>, ParameterError> {
     plain.chain(MORE.into_iter().map(|(kind, suffix, more)| case(kind, suffix, more))).collect()
 }
 
-/// Returns the operations of every vector: arrivals at twice the link's rate, then at half of it, then an hour without packets,
-/// then a flood of small packets; at the end the queue is emptied. Time starts at a second.
+/// Returns the operations of every vector: arrivals at twice the link's rate, then at half of it, then an hour without
+/// packets, then a flood of small packets; at the end the queue is emptied. Time starts at a second.
 pub(crate) fn operations() -> Vec<Operation> {
     let mut chance = Seed::new(1).stream("conformance");
     let mut operations = Vec::new();

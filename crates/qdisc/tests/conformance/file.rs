@@ -12,8 +12,8 @@ use crate::slow::reference;
 /// The version of the format.
 const VERSION: u64 = 1;
 
-/// Returns the expected results of `case`, from the slow reference if there is one, else from the library, and which of the two
-/// it was.
+/// Returns the expected results of `case`, from the slow reference if there is one, else from the library, and which of
+/// the two it was.
 pub(crate) fn expected(case: &Case, library: &[Step], operations: &[Operation]) -> (Vec<Step>, &'static str) {
     let Some(mut slow) = reference(&case.name, &case.host()) else { return (library.to_vec(), "library") };
     let mut seen = 0;

@@ -7,8 +7,8 @@ use fairlane_qdisc::{Kind, ParameterError, Qdisc, Reason, SimplePacket, Time};
 
 use crate::link::{BYTE_NANOS, LONG, Outcome, RATE, Sent, backlog, build, send};
 
-/// Returns the share of the link that each class gets within `seconds`, while all classes of `sizes` always have packets
-/// queued. `sizes` gives each class with the size of its packets.
+/// Returns the share of the link that each class gets within `seconds`, while all classes of `sizes` always have
+/// packets queued. `sizes` gives each class with the size of its packets.
 fn cbq_shares(given: &[(&str, &str)], sizes: &[(u8, u32)], seconds: u64) -> Result<BTreeMap<u8, f64>, ParameterError> {
     let mut queue = build(Kind::Cbq, given)?;
     let packet = |class: u8| {
@@ -72,8 +72,8 @@ fn cbq_gives_every_class_its_share() -> Outcome {
     Ok(())
 }
 
-/// The share of an idle class goes to the classes that may borrow, in proportion to their shares. Would catch a bounded class
-/// that borrows, and a class that may borrow and does not.
+/// The share of an idle class goes to the classes that may borrow, in proportion to their shares. Would catch a bounded
+/// class that borrows, and a class that may borrow and does not.
 #[test]
 fn cbq_lends_what_is_left() -> Outcome {
     let shares = ("shares", "0.4,0.3,0.2,0.1");
@@ -89,8 +89,8 @@ fn cbq_lends_what_is_left() -> Outcome {
     Ok(())
 }
 
-/// An unsatisfied class is served before a borrower of a higher priority. Would catch a class that sends less than its share
-/// and loses packets, or waits for more than two packets.
+/// An unsatisfied class is served before a borrower of a higher priority. Would catch a class that sends less than its
+/// share and loses packets, or waits for more than two packets.
 #[test]
 fn cbq_serves_the_unsatisfied_before_borrowers() -> Outcome {
     let mut queue = build(Kind::Cbq, &[("limit", "5p"), ("shares", "0.5,0.5"), ("prio", "1,2")])?;
@@ -110,8 +110,8 @@ fn cbq_serves_the_unsatisfied_before_borrowers() -> Outcome {
     Ok(())
 }
 
-/// A class that was idle sends `maxburst` mean packets at once and up to two more: the first has no gap before it that could
-/// be measured, and the last makes the average negative. Would catch longer and shorter bursts.
+/// A class that was idle sends `maxburst` mean packets at once and up to two more: the first has no gap before it that
+/// could be measured, and the last makes the average negative. Would catch longer and shorter bursts.
 #[test]
 fn cbq_bounds_bursts() -> Outcome {
     for (burst, share) in [(1, "0.1"), (5, "0.5"), (20, "0.25"), (100, "0.01")] {
@@ -124,7 +124,8 @@ fn cbq_bounds_bursts() -> Outcome {
     Ok(())
 }
 
-/// Would catch a class that is held back for ever, and a packet that is not ready at the time announced, or ready before.
+/// Would catch a class that is held back for ever, and a packet that is not ready at the time announced, or ready
+/// before.
 #[test]
 fn cbq_announces_when_a_packet_is_ready() -> Outcome {
     let mut queue = build(Kind::Cbq, &[("shares", "0.1"), ("bounded", "0"), ("maxburst", "1p")])?;

@@ -5,9 +5,9 @@ use fairlane_qdisc::{Kind, Qdisc, Seed, SimplePacket, Time};
 use crate::fairness::{backlogged, check_fairness, class_of, weight_of};
 use crate::link::{BYTE_NANOS, LONG, Outcome, backlog, build, flows_of, send};
 
-/// Shreedhar and Varghese, theorem 3: over any interval in which two flows are backlogged, their service differs by at most
-/// the quantum and a largest packet of each; over intervals from the start, by the quantum and one largest packet. Would
-/// catch turns that are too long, too short or out of order.
+/// Shreedhar and Varghese, theorem 3: over any interval in which two flows are backlogged, their service differs by at
+/// most the quantum and a largest packet of each; over intervals from the start, by the quantum and one largest packet.
+/// Would catch turns that are too long, too short or out of order.
 #[test]
 fn drr_is_fair_in_bytes() -> Outcome {
     let mut chance = Seed::new(5).stream("sizes");
@@ -36,7 +36,8 @@ fn drr_is_fair_in_bytes() -> Outcome {
     Ok(())
 }
 
-/// Would catch a flow that sends before its deficit counter is large enough, and one that loses its counter between turns.
+/// Would catch a flow that sends before its deficit counter is large enough, and one that loses its counter between
+/// turns.
 #[test]
 fn a_packet_larger_than_the_quantum_takes_several_rounds() -> Outcome {
     let mut queue = build(Kind::Drr, &[LONG, ("quantum", "1000b")])?;

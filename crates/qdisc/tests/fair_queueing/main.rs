@@ -1,5 +1,5 @@
-//! Disciplines with a queue for each flow or class: the fairness bounds of their papers, shares of the link, and extreme
-//! parameters.
+//! Disciplines with a queue for each flow or class: the fairness bounds of their papers, shares of the link, and
+//! extreme parameters.
 
 mod cbq;
 mod drr;

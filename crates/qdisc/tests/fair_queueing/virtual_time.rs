@@ -10,8 +10,8 @@ use crate::link::{BYTE_NANOS, LONG, Outcome, backlog, build, flows_of, send};
 /// The kinds of fair queueing by virtual time.
 const FAIR: [Kind; 3] = [Kind::Wfq, Kind::Scfq, Kind::Stfq];
 
-/// Returns the time at which the fluid server (GPS) has served each packet of `arrivals`, by flow and id, from a simulation
-/// event by event.
+/// Returns the time at which the fluid server (GPS) has served each packet of `arrivals`, by flow and id, from a
+/// simulation event by event.
 fn fluid(arrivals: &[(u64, SimplePacket)], weight: impl Fn(u64) -> f64) -> BTreeMap<(u64, u64), f64> {
     let mut queues: BTreeMap<u64, Vec<(u64, f64)>> = BTreeMap::new();
     let mut served = BTreeMap::new();
@@ -57,8 +57,8 @@ fn lateness(kind: Kind, arrivals: &[(u64, SimplePacket)], weighted: bool) -> Res
     Ok(sent.iter().map(|s| s.end as f64 - fluid[&(s.packet.flow, s.packet.id)]).fold(f64::MIN, f64::max))
 }
 
-/// Parekh and Gallager, theorem 1: no packet finishes later than in the fluid server by more than the time of the largest
-/// packet. Would catch virtual time that misses the end of a flow or advances at another pace.
+/// Parekh and Gallager, theorem 1: no packet finishes later than in the fluid server by more than the time of the
+/// largest packet. Would catch virtual time that misses the end of a flow or advances at another pace.
 #[test]
 fn wfq_is_never_later_than_the_fluid_by_more_than_a_packet() -> Outcome {
     let mut chance = Seed::new(7).stream("traffic");
@@ -74,8 +74,8 @@ fn wfq_is_never_later_than_the_fluid_by_more_than_a_packet() -> Outcome {
 }
 
 /// SCFQ's clock is cheaper than WFQ's but less exact: a flow of weight 4 that arrives while 40 flows of weight 1 are
-/// backlogged waits for one packet of each, which takes 40 packet times. The fluid server needs 44/4 packet times. Would
-/// catch a check of the bound above that cannot fail.
+/// backlogged waits for one packet of each, which takes 40 packet times. The fluid server needs 44/4 packet times.
+/// Would catch a check of the bound above that cannot fail.
 #[test]
 fn scfq_may_be_late_by_a_packet_of_each_flow() -> Outcome {
     let mut arrivals: Vec<_> = (0..40).flat_map(|flow| backlog(100 + flow, 0, 3, || 1000)).collect();
@@ -88,8 +88,9 @@ fn scfq_may_be_late_by_a_packet_of_each_flow() -> Outcome {
     Ok(())
 }
 
-/// Golestani, theorem 1; Goyal, Vin, Cheng, theorem 1: over every interval in which two flows are backlogged, their service
-/// per weight differs by at most a largest packet of each per its weight. Would catch wrong tags and a wrong virtual time.
+/// Golestani, theorem 1; Goyal, Vin, Cheng, theorem 1: over every interval in which two flows are backlogged, their
+/// service per weight differs by at most a largest packet of each per its weight. Would catch wrong tags and a wrong
+/// virtual time.
 #[test]
 fn scfq_and_stfq_are_fair_over_every_interval() -> Outcome {
     let mut chance = Seed::new(8).stream("traffic");
@@ -143,8 +144,8 @@ fn virtual_time_restarts_when_the_link_is_idle() -> Outcome {
     Ok(())
 }
 
-/// Would catch a change of weight that moves the tags of queued packets. The finishes are 1000 and 1250 for flow 1, 1200 for
-/// flow 2 and 1300 for flow 3.
+/// Would catch a change of weight that moves the tags of queued packets. The finishes are 1000 and 1250 for flow 1,
+/// 1200 for flow 2 and 1300 for flow 3.
 #[test]
 fn a_new_weight_applies_to_new_packets() -> Outcome {
     for kind in [Kind::Wfq, Kind::Scfq] {

@@ -4,8 +4,8 @@ use fairlane_qdisc::{Sack, SimplePacket, TcpHeader};
 
 use super::delay::Queue;
 
-/// Returns the place of the acknowledgement that goes when the last packet of `queue` has come, by the rules of sch_cake.
-/// A packet's label is the number of its TCP header among `headers`.
+/// Returns the place of the acknowledgement that goes when the last packet of `queue` has come, by the rules of
+/// sch_cake. A packet's label is the number of its TCP header among `headers`.
 pub(crate) fn goes(filter: &str, queue: &Queue, headers: &[Option<TcpHeader>]) -> Option<usize> {
     let tcp = |p: &SimplePacket| headers.get(p.label as usize).copied().flatten();
     let (new, before) = queue.split_last()?;
@@ -30,8 +30,8 @@ pub(crate) fn goes(filter: &str, queue: &Queue, headers: &[Option<TcpHeader>]) -
     (filter == "aggressive" && at + 1 == before.len() && flags(&old) == flags(&new)).then_some(at)
 }
 
-/// Tells whether nothing is lost with `old` once `new` has come. Numbers are counted from the acknowledged one of `old`, so that they do
-/// not wrap; those more than half of the circle ahead are behind.
+/// Tells whether nothing is lost with `old` once `new` has come. Numbers are counted from the acknowledged one of
+/// `old`, so that they do not wrap; those more than half of the circle ahead are behind.
 fn may_go(old: &TcpHeader, new: &TcpHeader) -> bool {
     let from = |start: u32, number: u32| i64::from(number.wrapping_sub(start) as i32);
     let (value, echo) = new.timestamps.unwrap_or((0, 0));

@@ -174,8 +174,8 @@ impl Echo {
         (mix(mix(flow ^ self.secrets[0]) ^ self.secrets[1]) >> 48).max(1)
     }
 
-    /// Tells whether a packet goes ahead: one of a flow of `k` tags, where those that wait behind the ones ahead have none with the lower seven bits
-    /// of its tag, or none with the seven above.
+    /// Tells whether a packet goes ahead: one of a flow of `k` tags, where those that wait behind the ones ahead have
+    /// none with the lower seven bits of its tag, or none with the seven above.
     fn goes_ahead(&self, p: &SimplePacket, tag: u64, k: u128) -> bool {
         let waiting = || self.line.queue[self.ahead..].iter().map(|other| self.tag(other.flow));
         let like_it = waiting().any(|other| other % 128 == tag % 128)

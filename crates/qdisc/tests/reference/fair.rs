@@ -86,7 +86,8 @@ impl Reference {
         if self.s.limit_in_bytes { bytes <= self.s.limit } else { packets <= self.s.limit }
     }
 
-    /// Advances virtual time at the link's rate over the sum of the weights of the flows backlogged in the fluid server.
+    /// Advances virtual time at the link's rate over the sum of the weights of the flows backlogged in the fluid
+    /// server.
     fn run_fluid(&mut self, now: Time) {
         let mut work = u128::from(now.since(self.at).as_nanos()) * u128::from(self.s.rate) * 3 + self.rest;
         if now == self.at {
@@ -171,8 +172,8 @@ impl Reference {
         }
     }
 
-    /// Sends the packet with the least tag. Of equal tags, the one that has been at the head of its flow for the longest
-    /// time is served first.
+    /// Sends the packet with the least tag. Of equal tags, the one that has been at the head of its flow for the
+    /// longest time is served first.
     pub(crate) fn dequeue(&mut self, now: Time) {
         let tag = |q: &Queued| if self.s.clock == Clock::Stfq { q.start } else { q.finish };
         let since = |q: &Queued| self.heads.iter().position(|head| head.0 == q.packet.flow);

@@ -1,5 +1,5 @@
-//! Slow implementations of the disciplines with plain lists, directly from their definitions. They share only the random
-//! streams and the units with the code under test.
+//! Slow implementations of the disciplines with plain lists, directly from their definitions. They share only the
+//! random streams and the units with the code under test.
 
 // More than 500 lines: one RED, on which every algorithm here builds, is easier to read in one piece.
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
@@ -74,8 +74,8 @@ struct Tabled {
 
 pub(crate) struct Reference {
     s: Settings,
-    /// With holes: the place of a removed packet stays until it is the first or the last one, or until there are too many
-    /// holes.
+    /// With holes: the place of a removed packet stays until it is the first or the last one, or until there are too
+    /// many holes.
     queue: Vec<Option<SimplePacket>>,
     /// The number of places of the queue, at which it removes its holes or doubles.
     places: usize,

@@ -1,5 +1,6 @@
 //! PIE as a slow reference: the pseudocode of RFC 8033, appendices A and B, with the wait of the last packet as the
-//! delay, the 2 % beyond 250 ms and a probability that may exceed 1 as in Linux. Its timer is run for every period that has passed.
+//! delay, the 2 % beyond 250 ms and a probability that may exceed 1 as in Linux. Its timer is run for every period that
+//! has passed.
 
 use fairlane_qdisc::{Duration, Reason, SimplePacket, Stream, Time};
 

@@ -160,8 +160,8 @@ impl SlowSfqRed {
         Self { seed, queues, ring: Vec::new() }
     }
 
-    /// Takes over the events of `queue`, and adds it to the ring or removes it. An empty queue is asked for a packet, so that
-    /// its idle time begins.
+    /// Takes over the events of `queue`, and adds it to the ring or removes it. An empty queue is asked for a packet,
+    /// so that its idle time begins.
     fn take_over(&mut self, now: Time, queue: usize, events: &mut Vec<Event>) {
         let red = &mut self.queues[queue];
         events.append(&mut red.events);

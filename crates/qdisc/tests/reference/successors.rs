@@ -98,7 +98,8 @@ impl Reference {
         self.admit(p, None);
     }
 
-    /// CHOKeD, as `docs/qdiscs/choked.md` describes it: m = avg / (max - min) sqrt(B), from the rear half and then from the front half.
+    /// CHOKeD, as `docs/qdiscs/choked.md` describes it: m = avg / (max - min) sqrt(B), from the rear half and then from
+    /// the front half.
     pub(super) fn choked_candidates(&mut self, most: u32) -> Vec<usize> {
         let buffer = if self.s.limit_in_bytes { self.s.limit / 1000.0 } else { self.s.limit };
         let m = (self.avg * (buffer.sqrt() / (self.s.max - self.s.min))).round().min(f64::from(most)) as usize;

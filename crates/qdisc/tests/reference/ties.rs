@@ -1,5 +1,5 @@
-//! The choice among equally long queues: each change of a queue's length draws a number for it unless it is empty then, and
-//! the lowest number of the equally long queues decides.
+//! The choice among equally long queues: each change of a queue's length draws a number for it unless it is empty then,
+//! and the lowest number of the equally long queues decides.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

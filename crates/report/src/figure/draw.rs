@@ -18,7 +18,8 @@ use crate::table::cut;
 
 /// Colours that people with colour-blindness can distinguish, on white and on black (Okabe and Ito 2008).
 const SERIES: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"];
-/// Colours of text, grid and reference lines. They are readable on a light and on a dark page, since the background is the page's.
+/// Colours of text, grid and reference lines. They are readable on a light and on a dark page, since the background is
+/// the page's.
 const TEXT: &str = "#768390";
 const GRID: &str = "#76839040";
 const MARK: &str = "#cf222e";
@@ -209,8 +210,8 @@ fn line_plots(index: usize, line: &Line, figure: &Figure) -> Vec<Plot> {
     plots
 }
 
-/// Returns the distances from a point to the ends of its interval, which are inside the axis' range; on a logarithmic axis the lower
-/// end stays above zero.
+/// Returns the distances from a point to the ends of its interval, which are inside the axis' range; on a logarithmic
+/// axis the lower end stays above zero.
 fn arms(value: &Estimate, axis: &Axis) -> (f64, f64) {
     let half = half(value);
     let (least, most) = axis.range;
@@ -341,8 +342,8 @@ fn text(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// 0.99 ± 0.05 of at most 1, 2 ± 5 of at least 0, and on a logarithmic axis never to zero. Would catch an error bar of a share that
-    /// passes 100 %.
+    /// 0.99 ± 0.05 of at most 1, 2 ± 5 of at least 0, and on a logarithmic axis never to zero. Would catch an error bar
+    /// of a share that passes 100 %.
     #[test]
     fn intervals_end_at_the_range() {
         let near = |(below, above): (f64, f64), ends: (f64, f64)| {

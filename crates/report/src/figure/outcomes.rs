@@ -11,8 +11,8 @@ use crate::summary::{group_names, most_different};
 /// The bar of the shares that would be fair.
 const FAIR: &str = "max-min fair";
 
-/// Each group's share of the throughput under each discipline or at each point, next to the shares of the max-min fair rates if these
-/// are known.
+/// Each group's share of the throughput under each discipline or at each point, next to the shares of the max-min fair
+/// rates if these are known.
 #[must_use]
 pub fn compare_figure(outcomes: &[Outcome]) -> Figure {
     let groups = group_names(outcomes);
@@ -35,7 +35,8 @@ pub fn compare_figure(outcomes: &[Outcome]) -> Figure {
     }
 }
 
-/// The mean and the 95th percentile of the delay in the first queue that the outcomes show; `None` if no packet was delayed there.
+/// The mean and the 95th percentile of the delay in the first queue that the outcomes show; `None` if no packet was
+/// delayed there.
 #[must_use]
 pub fn delay_figure(outcomes: &[Outcome]) -> Option<Figure> {
     let at = ShownQueue::all(outcomes).into_iter().next()?;
@@ -57,8 +58,8 @@ pub fn delay_figure(outcomes: &[Outcome]) -> Option<Figure> {
     })
 }
 
-/// The throughput of `group`, or without one of the group whose share differs most, against the mean delay in the first queue that the outcomes show, with the intervals of the throughput;
-/// `None` if no packet was delayed there.
+/// The throughput of `group`, or without one of the group whose share differs most, against the mean delay in the first
+/// queue that the outcomes show, with the intervals of the throughput; `None` if no packet was delayed there.
 #[must_use]
 pub fn scatter_figure(outcomes: &[Outcome], group: Option<&str>) -> Option<Figure> {
     let group = group.or_else(|| most_different(outcomes, &group_names(outcomes)))?;

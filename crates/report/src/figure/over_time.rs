@@ -57,8 +57,8 @@ pub(crate) const QUEUES: [(Quantity, OfQueue); 5] = [
 pub(crate) const GROUPS: [(Quantity, OfGroup); 3] =
     [(GOODPUT, |group| &group.goodput_bps), (WINDOW, |group| &group.cwnd_packets), (ROUND_TRIP, |group| &group.srtt_s)];
 
-/// A `measure` over time of each outcome that has a timeline: of the first queue that the outcomes show, or of `group`, or without one of
-/// the group whose share differs most; `None` if no timeline does not have it.
+/// A `measure` over time of each outcome that has a timeline: of the first queue that the outcomes show, or of `group`,
+/// or without one of the group whose share differs most; `None` if no timeline does not have it.
 #[must_use]
 pub fn series_figure(
     outcomes: &[Outcome],

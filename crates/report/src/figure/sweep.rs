@@ -38,8 +38,8 @@ pub(crate) fn names(outcomes: &[Outcome]) -> Vec<String> {
 /// The measures of a sweep.
 const MEASURES: [Measure; 4] = [Measure::Share, Measure::Delay, Measure::Length, Measure::Utilisation];
 
-/// Figures against the first key whose values are numbers, with a line for each combination of the other keys' values; none if no key
-/// has numbers.
+/// Figures against the first key whose values are numbers, with a line for each combination of the other keys' values;
+/// none if no key has numbers.
 pub(crate) fn figures(outcomes: &[Outcome]) -> Vec<Figure> {
     let groups = group_names(outcomes);
     let shares = groups.into_iter().filter_map(|group| sweep_figure(outcomes, Measure::Share, Some(group)));
@@ -49,8 +49,9 @@ pub(crate) fn figures(outcomes: &[Outcome]) -> Vec<Figure> {
     shares.chain(queues).collect()
 }
 
-/// A `measure` of `group`, or without one of the group whose share differs most, or of the first queue that the outcomes show, against the first varied key whose values are numbers, with a
-/// line for each combination of the other keys' values; `None` if no key has numbers or a sweep does not have the measure.
+/// A `measure` of `group`, or without one of the group whose share differs most, or of the first queue that the
+/// outcomes show, against the first varied key whose values are numbers, with a line for each combination of the other
+/// keys' values; `None` if no key has numbers or a sweep does not have the measure.
 #[must_use]
 pub fn sweep_figure(outcomes: &[Outcome], measure: Measure, group: Option<&str>) -> Option<Figure> {
     if measure == Measure::Share {

@@ -164,7 +164,8 @@ fn note(outcomes: &[Outcome], groups: &[&str]) -> String {
     )
 }
 
-/// The delay of each outcome against the throughput of each group, at each queue; nothing for a single outcome or without delays.
+/// The delay of each outcome against the throughput of each group, at each queue; nothing for a single outcome or
+/// without delays.
 pub(super) fn scatter(outcomes: &[Outcome], names: &[String]) -> Vec<Block> {
     ShownQueue::all(outcomes).into_iter().filter_map(|at| scatter_at(outcomes, names, at)).collect()
 }

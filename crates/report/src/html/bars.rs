@@ -262,7 +262,8 @@ fn linear_ticks(end: f64) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The widths of a column in rem from which numbers are shown that do not fit into narrower ones; `style.css` has a rule for each.
+/// The widths of a column in rem from which numbers are shown that do not fit into narrower ones; `style.css` has a
+/// rule for each.
 const WIDTHS: [u32; 6] = [6, 9, 12, 16, 20, 28];
 /// The width of a letter of an axis in rem, and the room between two numbers.
 const LETTER: f64 = 0.46;

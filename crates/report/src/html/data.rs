@@ -159,8 +159,8 @@ const fn style(style: LineStyle) -> &'static str {
     }
 }
 
-/// The values as steps between whole multiples of a unit, a power of ten. Whole numbers keep all their digits, others as many as the
-/// largest one needs to have `digits`.
+/// The values as steps between whole multiples of a unit, a power of ten. Whole numbers keep all their digits, others
+/// as many as the largest one needs to have `digits`.
 fn steps(values: &[f64], digits: i32) -> (f64, String) {
     let finite = || values.iter().copied().filter(|value| value.is_finite());
     let largest = finite().fold(0.0_f64, |largest, value| largest.max(value.abs()));
@@ -204,7 +204,8 @@ mod tests {
     #[test]
     fn steps_are_written_by_the_rule() {
         assert_eq!(steps(&[1.0, 0.0, f64::NAN, 16.0], 4), (1.0, "CD~gB".to_owned()));
-        // 0.125 of at most 1.5: four digits are thousandths; 125 is 250 = 26 + 7 · 32, 1375 is 2750 = 30 + 21 · 32 + 2 · 1024.
+        // 0.125 of at most 1.5: four digits are thousandths; 125 is 250 = 26 + 7 · 32, 1375 is 2750 = 30 + 21 · 32 + 2
+        // · 1024.
         assert_eq!(steps(&[0.125, 1.5], 4), (0.001, "6H+1C".to_owned()));
     }
 

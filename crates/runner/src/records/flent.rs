@@ -25,8 +25,8 @@ const PINGS: &str = "Ping (ms) ICMP";
 /// The start of the run: the simulator has no date.
 const START: &str = "1970-01-01T00:00:00.000000Z";
 
-/// Records the flows of a run as a data file of flent, version 4 of its format: goodput, window and round trip of each TCP flow, and the
-/// round trips of a UDP group called "ping". The file is compressed by gzip.
+/// Records the flows of a run as a data file of flent, version 4 of its format: goodput, window and round trip of each
+/// TCP flow, and the round trips of a UDP group called "ping". The file is compressed by gzip.
 ///
 /// The run is kept in memory until its end.
 #[derive(Debug)]
@@ -89,7 +89,8 @@ fn way_back(group: &FlowGroup, scenario: &Scenario) -> Duration {
 }
 
 impl FlentFile {
-    /// Begins to record a run of `scenario`, every 200 ms without an `interval`; the file will be at `path`, whose name it contains.
+    /// Begins to record a run of `scenario`, every 200 ms without an `interval`; the file will be at `path`, whose name
+    /// it contains.
     #[must_use]
     pub fn new(path: &Path, interval: Option<Duration>, scenario: &Scenario) -> Self {
         let series = |group| FlowSeries { kind: FlowKind::of(group, scenario), rates: Vec::new(), raw: Vec::new() };

@@ -18,8 +18,9 @@ const MILLISECOND: u64 = 1_000_000;
 /// The queue of a dumbbell; of other topologies the first queue is logged.
 const BOTTLENECK: &str = "bottleneck";
 
-/// Records the packets at the bottleneck, or without one at the first queue, as mahimahi's `mm-link` logs them, in whole milliseconds from the
-/// start of the run; and the moments of delivery of its link, 1504 bytes each, as `mm-link` takes them.
+/// Records the packets at the bottleneck, or without one at the first queue, as mahimahi's `mm-link` logs them, in
+/// whole milliseconds from the start of the run; and the moments of delivery of its link, 1504 bytes each, as `mm-link`
+/// takes them.
 ///
 /// The run is kept in memory until its end.
 #[derive(Debug)]
@@ -30,7 +31,8 @@ pub struct LinkLog {
     link: u32,
     log: String,
     trace: String,
-    /// The millisecond until which opportunities are written, and what the link could have sent since the last one, in bits times 1000.
+    /// The millisecond until which opportunities are written, and what the link could have sent since the last one, in
+    /// bits times 1000.
     opportunities: (u64, u64),
     /// The line of each packet that is being sent, by the millisecond in which it is whole.
     sending: VecDeque<(u64, String)>,

@@ -31,8 +31,8 @@ const TIMESTAMPS: usize = 12;
 /// The largest shift of a window (RFC 7323, section 2.3).
 const MOST_SHIFT: u8 = 14;
 
-/// Writes each packet that leaves a queue of a link between nodes, warm-up included, as a packet capture: pcap with nanosecond times from the
-/// start of the run.
+/// Writes each packet that leaves a queue of a link between nodes, warm-up included, as a packet capture: pcap with
+/// nanosecond times from the start of the run.
 ///
 /// The capture has headers only: IPv4 with a pair of addresses for each flow, and TCP or UDP. Each packet has its size
 /// on the wire (an acknowledgement more if its options need it), and a TTL of 64 less one for each link that it has
@@ -229,8 +229,8 @@ fn udp(event: &PacketEvent, place: Place) -> Vec<u8> {
     bytes
 }
 
-/// Returns the headers of a TCP segment. Sequence numbers count bytes from 1, as after a handshake that began at 0. The checksum is 0,
-/// as the data that it covers is not there.
+/// Returns the headers of a TCP segment. Sequence numbers count bytes from 1, as after a handshake that began at 0. The
+/// checksum is 0, as the data that it covers is not there.
 fn segment(fields: &mut TcpFields, payload: u32, event: &PacketEvent, place: Place) -> Vec<u8> {
     let byte = |packet: u32| packet.wrapping_mul(payload).wrapping_add(1);
     let window = fields.window(fields.shift);
@@ -260,8 +260,8 @@ fn segment(fields: &mut TcpFields, payload: u32, event: &PacketEvent, place: Pla
     packed(header, &options, |headers| ip(event, place, IpNumber::TCP, length.max(headers as u32) as u16))
 }
 
-/// Returns the three segments that open a connection whose handshake is not simulated: without them a reader does not know the shift of
-/// the window and the options.
+/// Returns the three segments that open a connection whose handshake is not simulated: without them a reader does not
+/// know the shift of the window and the options.
 fn handshake(fields: &TcpFields, payload: u32, at: Time, place: Place) -> [Vec<u8>; 3] {
     [PacketKind::Syn, PacketKind::SynAck, PacketKind::OpeningAck].map(|kind| {
         let place = Place { back: place.back ^ kind.goes_back(), ..place };

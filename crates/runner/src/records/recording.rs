@@ -67,14 +67,14 @@ impl Records {
         Ok(RecordedRun { outcome, timeline, interrupted })
     }
 
-    /// Returns the observer of a run, which ends the run by `control` when a record cannot be written: without its file the rest is of no
-    /// use.
+    /// Returns the observer of a run, which ends the run by `control` when a record cannot be written: without its file
+    /// the rest is of no use.
     pub fn observer<'r>(&'r mut self, control: &'r Control) -> RecordsObserver<'r> {
         RecordsObserver { records: self, control }
     }
 
-    /// Ends the files and returns the timeline. If a record could not be written, the run ended there, and the others are
-    /// [parts](Extent::path) too.
+    /// Ends the files and returns the timeline. If a record could not be written, the run ended there, and the others
+    /// are [parts](Extent::path) too.
     ///
     /// # Errors
     /// A file cannot be written.

@@ -52,7 +52,8 @@ impl Series {
         self.failed.is_some()
     }
 
-    /// Ends the tables and puts them into their [places](Extent::path), which are returned; after an error they are parts.
+    /// Ends the tables and puts them into their [places](Extent::path), which are returned; after an error they are
+    /// parts.
     ///
     /// # Errors
     /// The first row that could not be written, or the end of the file.

@@ -26,7 +26,8 @@ pub struct Recorder {
     timeline: Timeline,
     /// The index of each link's queue in the timeline.
     queues: BTreeMap<u32, usize>,
-    /// The links behind shapers that are adjusted, with the present rate of the shaper in bit/s, in the order of the timeline.
+    /// The links behind shapers that are adjusted, with the present rate of the shaper in bit/s, in the order of the
+    /// timeline.
     shapers: BTreeMap<u32, f64>,
 }
 

@@ -179,8 +179,9 @@ const PLAYBACK: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::
 const RUNGS: usize = 64;
 /// From 0.3 to 8 Mbit/s, in kbit/s.
 const LADDER: [u64; 9] = [300, 500, 800, 1200, 2000, 3000, 4500, 6000, 8000];
-/// The player of Huang et al. (2014) has segments of 4 s, a buffer of 240 s, a reservoir of 90 s, and a cushion up to 90 % of the buffer. A segment is
-/// asked for when there is room for it, so the choice must reach the highest bit rate before that.
+/// The player of Huang et al. (2014) has segments of 4 s, a buffer of 240 s, a reservoir of 90 s, and a cushion up to
+/// 90 % of the buffer. A segment is asked for when there is room for it, so the choice must reach the highest bit rate
+/// before that.
 const SEGMENT: Duration = Duration::from_millis(4000);
 const PLAYER_BUFFER: Duration = Duration::from_millis(240_000);
 const RESERVOIR_PART: (u64, u64) = (3, 8);

@@ -22,8 +22,8 @@ const BOTTLENECK: &str = "bottleneck";
 
 const DELAY: Duration = Duration::from_millis(1);
 const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(1_000_000);
-/// The hosts' links are this many times as fast as what they carry, unless the file states their rate: so they limit no flow. The CHOKe
-/// papers have 10 Mbit/s before 1 Mbit/s.
+/// The hosts' links are this many times as fast as what they carry, unless the file states their rate: so they limit no
+/// flow. The CHOKe papers have 10 Mbit/s before 1 Mbit/s.
 const ACCESS_FACTOR: u64 = 10;
 
 const LINK_RATE: Key = key("rate", wire::RATES, REQUIRED, "rate of transmission, or a table for a rate that varies");

@@ -140,8 +140,9 @@ const BURSTS: RangeInclusive<u64> = 1..=1_000_000;
 /// RFC 1122, 4.2.3.2: an acknowledgement waits half a second at most.
 const ACK_DELAYS: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(500);
 
-/// Reads the TCP parameters of `group`. The preset's values depend on its `cc` and `window`; the keys of `base`, the `[tcp]`
-/// table, and then those of the group's own `tcp` replace them. A group's own preset starts afresh, without `base`.
+/// Reads the TCP parameters of `group`. The preset's values depend on its `cc` and `window`; the keys of `base`, the
+/// `[tcp]` table, and then those of the group's own `tcp` replace them. A group's own preset starts afresh, without
+/// `base`.
 pub(crate) fn of_group(
     base: Option<&Reader<'_>>,
     group: &Reader<'_>,

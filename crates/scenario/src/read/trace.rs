@@ -105,7 +105,8 @@ fn rate_of(bits: &str) -> Option<Rate> {
     (0.0..=RATE.end().bits_per_second() as f64).contains(&bits).then(|| Rate::from_bits_per_second(bits.round() as u64))
 }
 
-/// Each line is a millisecond at whose end the link has been able to send 1500 bytes; all begins again after the last one.
+/// Each line is a millisecond at whose end the link has been able to send 1500 bytes; all begins again after the last
+/// one.
 fn mahimahi(text: &str) -> Result<Steps, LineError> {
     let (busy, every) = busy(text)?;
     Ok((spread(&busy, OPPORTUNITY), Some(every)))
@@ -133,7 +134,8 @@ fn exact(text: &str) -> Result<RateSteps, LineError> {
     Ok(RateSteps::new(spread(&busy, EXACT), Some(every)).with_opportunities(opportunities))
 }
 
-/// Returns the beginning of each millisecond at whose end there are opportunities, and their number; and the length of the trace.
+/// Returns the beginning of each millisecond at whose end there are opportunities, and their number; and the length of
+/// the trace.
 fn busy(text: &str) -> Result<(Vec<(u64, u64)>, Duration), LineError> {
     let mut busy: Vec<(u64, u64)> = Vec::new();
     let (mut last, mut line_of_last) = (0, 1);
@@ -190,7 +192,8 @@ mod tests {
         Rate::from_bits_per_second(rate * 1_000_000)
     }
 
-    /// Mahimahi's documentation: a line is a millisecond, several equal lines are several packets, and the file is repeated.
+    /// Mahimahi's documentation: a line is a millisecond, several equal lines are several packets, and the file is
+    /// repeated.
     #[test]
     fn mahimahis_opportunities_become_rates() {
         let (steps, every) = mahimahi("1\n2\n5\n5\n6\n9\n").unwrap_or_else(|error| panic!("{error:?}"));
@@ -208,8 +211,9 @@ mod tests {
         assert_eq!((steps[0], every), ((ms(0), mbit(0)), Some(ms(7))));
     }
 
-    /// By hand from mm-link's source: the trace begins again with the last line as its zero, so lines at 0 come with the last one. Would
-    /// catch an opportunity that is lost, one of 1500 bytes, and a mean rate other than 1504 bytes for each line: 5 · 12.032 kbit in 4 ms.
+    /// By hand from mm-link's source: the trace begins again with the last line as its zero, so lines at 0 come with
+    /// the last one. Would catch an opportunity that is lost, one of 1500 bytes, and a mean rate other than 1504 bytes
+    /// for each line: 5 · 12.032 kbit in 4 ms.
     #[test]
     fn lines_become_moments() {
         let exact = |text| exact(text).unwrap_or_else(|error| panic!("{error:?}"));

@@ -68,7 +68,8 @@ const BEYOND: &[(&str, &str)] = &[
     ("the times must not fall", "file"),
 ];
 
-/// Fails unless the schema accepts what the reader has accepted, and refuses what it has refused unless that is beyond it.
+/// Fails unless the schema accepts what the reader has accepted, and refuses what it has refused unless that is beyond
+/// it.
 pub(crate) fn agrees(text: &str, read: &Result<Scenario, ScenarioError>) {
     // What is not TOML has no values to be checked.
     let Ok(file) = text.parse::<toml::Table>() else { return };

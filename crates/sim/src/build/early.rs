@@ -13,8 +13,8 @@ pub(crate) fn receives_early(group: &FlowGroup) -> bool {
     }
 }
 
-/// Returns true if nothing but acknowledgements and its own timers changes a sender of this group once it has started. One that paces sends more
-/// often by its timer than after an acknowledgement.
+/// Returns true if nothing but acknowledgements and its own timers changes a sender of this group once it has started.
+/// One that paces sends more often by its timer than after an acknowledgement.
 pub(crate) fn sends_early(group: &FlowGroup) -> bool {
     let Traffic::Tcp(Tcp { application: Application::Ftp, pacing: false, congestion, .. }) = &group.traffic else {
         return false;

@@ -38,8 +38,8 @@ pub fn link_name(scenario: &Scenario, link: u32) -> String {
     format!("link {link}")
 }
 
-/// Returns the names of the queues that outcomes of `scenario` report, in their order: those of all links between nodes that carry data,
-/// then the buffers behind shapers.
+/// Returns the names of the queues that outcomes of `scenario` report, in their order: those of all links between nodes
+/// that carry data, then the buffers behind shapers.
 #[must_use]
 pub fn queue_names(scenario: &Scenario) -> Vec<String> {
     let sides = (0..scenario.links.len()).flat_map(|link| [false, true].map(|reverse| Hop { link, reverse }));

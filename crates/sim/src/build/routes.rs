@@ -28,8 +28,8 @@ pub(crate) struct Routing {
     last: Option<[Option<[bool; 2]>; 2]>,
 }
 
-/// The most bytes that a link sends between two looks at it, 32,768 packets of 1500 bytes: what arrives meanwhile is kept in memory. A link that has
-/// 100 Gbit/s from the start is looked at every 4 ms.
+/// The most bytes that a link sends between two looks at it, 32,768 packets of 1500 bytes: what arrives meanwhile is
+/// kept in memory. A link that has 100 Gbit/s from the start is looked at every 4 ms.
 const MOST_BETWEEN_LOOKS: u64 = 32_768 * 1_500;
 
 impl Routing {
@@ -45,8 +45,9 @@ impl Routing {
 struct LineKey {
     /// The class of the link that they cross last.
     class: u32,
-    /// The link between nodes that they come from, whose packets are in order; `None` if they come from hosts. For the packets of hosts that
-    /// take others [early](crate::flow::hosts), the link that those come from: what answers them is in the same order.
+    /// The link between nodes that they come from, whose packets are in order; `None` if they come from hosts. For the
+    /// packets of hosts that take others [early](crate::flow::hosts), the link that those come from: what answers them
+    /// is in the same order.
     from: Option<u32>,
     /// Where they arrive.
     end: LineEnd,
@@ -92,9 +93,9 @@ impl Topology {
         self.routes.push((flow, Routes { forward, back }));
     }
 
-    /// Returns the link between nodes from which the host at the end of a route can take packets early; `None` if it cannot. What
-    /// the host sends in answer meets no other packet before it comes to a delay line, since its link is a droptail link in both directions; and it does
-    /// not come back to the same link at once, since that leads to it.
+    /// Returns the link between nodes from which the host at the end of a route can take packets early; `None` if it
+    /// cannot. What the host sends in answer meets no other packet before it comes to a delay line, since its link is a
+    /// droptail link in both directions; and it does not come back to the same link at once, since that leads to it.
     fn early_behind(&self, route: u32, flow: u32, group: &FlowGroup) -> Option<u32> {
         let mut before = None;
         let mut last = None;
@@ -128,8 +129,9 @@ impl Topology {
         }
     }
 
-    /// Adds the delay lines of the route of `flow` that starts at `start`. A packet comes on a line where it has not yet crossed the droptail link
-    /// of a host. `before` and `after` are the links between nodes from which the hosts at the route's ends take packets early.
+    /// Adds the delay lines of the route of `flow` that starts at `start`. A packet comes on a line where it has not
+    /// yet crossed the droptail link of a host. `before` and `after` are the links between nodes from which the hosts
+    /// at the route's ends take packets early.
     fn add_lines(&mut self, start: u32, flow: u32, [before, after]: [Option<u32>; 2], routing: &mut Routing) {
         let between_nodes =
             |topology: &Self, step: Step| step.link(flow).filter(|link| *link < topology.first_host_link);
@@ -214,9 +216,9 @@ impl Topology {
         self.prefetches = self.flows >= shortcuts.prefetch_from;
     }
 
-    /// Returns the least time from what happens at `link` to its effect elsewhere, where packets have at least `smallest` bytes, or less where
-    /// too many packets would wait for so long; `None` if the link has no delay, or if more than the queue, the rate and the delay matter for its
-    /// packets.
+    /// Returns the least time from what happens at `link` to its effect elsewhere, where packets have at least
+    /// `smallest` bytes, or less where too many packets would wait for so long; `None` if the link has no delay, or if
+    /// more than the queue, the rate and the delay matter for its packets.
     fn lookahead(&self, link: u32, smallest: u64) -> Option<Duration> {
         let state = &self.links[link as usize];
         let regular = match &state.queue {

@@ -135,7 +135,8 @@ impl Topology {
         Ok(())
     }
 
-    /// Returns the kind of links like `side`, and adds its medium. With `metered` the packets of those flows are counted.
+    /// Returns the kind of links like `side`, and adds its medium. With `metered` the packets of those flows are
+    /// counted.
     fn kind(&mut self, side: LinkSide, metered: Option<FlowRanges>) -> LinkKind {
         let droptail = metered.is_none() && side.wire == Wire::default();
         let limit = droptail_limit(side.queue.config()).filter(|_| droptail);
@@ -143,8 +144,8 @@ impl Topology {
         LinkKind { side, droptail: limit.is_some(), sizes_differ: true, metered, medium: self.media.len() as u32 - 1 }
     }
 
-    /// Returns the kinds of the links of a host of `group`, in the direction of the data and in the other one. Each has its own medium,
-    /// since most packets of one direction have the same size.
+    /// Returns the kinds of the links of a host of `group`, in the direction of the data and in the other one. Each has
+    /// its own medium, since most packets of one direction have the same size.
     fn host_kinds(&mut self, access: &Access, group: &FlowGroup, sink: bool) -> [LinkKind; 2] {
         let Access { rate, delay, queue } = access;
         // Packets that open a connection have the size of an acknowledgement.
@@ -164,7 +165,8 @@ impl Topology {
         })
     }
 
-    /// Adds the links of one flow's hosts: at each end that has some, in the direction of the data and in the other one.
+    /// Adds the links of one flow's hosts: at each end that has some, in the direction of the data and in the other
+    /// one.
     fn add_hosts(
         &mut self,
         ends: &[Option<[LinkKind; 2]>; 2],

@@ -56,7 +56,8 @@ impl Common {
         self.later.as_ref().is_some_and(|later| !later.0.is_empty())
     }
 
-    /// Goes on to the first phase that ends after `now` and returns its start, or `now` if that is past; `None` if there is none.
+    /// Goes on to the first phase that ends after `now` and returns its start, or `now` if that is past; `None` if
+    /// there is none.
     pub(super) fn next_phase(&mut self, now: Time) -> Option<Time> {
         loop {
             let phase = self.later.as_mut()?.0.pop()?;

@@ -176,8 +176,8 @@ impl Connection {
         }
     }
 
-    /// Returns the duration of each completed transfer, call or page in nanoseconds; `None` for an application without them. A page counts for
-    /// the connection that brought its last object.
+    /// Returns the duration of each completed transfer, call or page in nanoseconds; `None` for an application without
+    /// them. A page counts for the connection that brought its last object.
     pub(crate) fn completions(&self) -> Option<&[u64]> {
         match &self.application {
             Application::Transfers(transfers) => Some(transfers.completions()),
@@ -187,7 +187,8 @@ impl Connection {
         }
     }
 
-    /// Returns the time to the first data of each completed transfer or page in nanoseconds; `None` for an application without them.
+    /// Returns the time to the first data of each completed transfer or page in nanoseconds; `None` for an application
+    /// without them.
     pub(crate) fn startups(&self) -> Option<&[u64]> {
         match &self.application {
             Application::Transfers(transfers) => Some(transfers.startups()),
@@ -230,7 +231,8 @@ impl Connection {
         }
     }
 
-    /// Fires the timer of the receiver if it is due before `now`, as [`fire_sender_before`](Self::fire_sender_before) does.
+    /// Fires the timer of the receiver if it is due before `now`, as [`fire_sender_before`](Self::fire_sender_before)
+    /// does.
     #[inline(always)]
     fn fire_receiver_before<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) {
         if let Some(due) = self.peers.receiver.deadline().filter(|due| *due < now) {
@@ -285,8 +287,8 @@ impl Connection {
         }
     }
 
-    /// Handles a packet without data at the receiver, and answers a SYN of the present connection. It counts as received only if data
-    /// follow, so the acknowledgement of the answer changes nothing.
+    /// Handles a packet without data at the receiver, and answers a SYN of the present connection. It counts as
+    /// received only if data follow, so the acknowledgement of the answer changes nothing.
     pub(crate) fn on_opening<O: Observer>(
         &mut self,
         now: Time,

@@ -2,14 +2,14 @@
 //!
 //! # Early delivery
 //!
-//! Nothing but its packets and its own timers changes the receiver of a bulk transfer or of datagrams, or the sender of a bulk
-//! transfer that does not pace. Such a host takes a packet as soon as a lazily processed link sends it, as of its arrival: the
-//! packet need not be sorted among all events before. Timers that are due before the packet fire first, and what the host
-//! sends in answer comes to a line like all else. Nothing is delivered early beyond the end of a step, where somebody sees
-//! the state.
+//! Nothing but its packets and its own timers changes the receiver of a bulk transfer or of datagrams, or the sender of
+//! a bulk transfer that does not pace. Such a host takes a packet as soon as a lazily processed link sends it, as of
+//! its arrival: the packet need not be sorted among all events before. Timers that are due before the packet fire
+//! first, and what the host sends in answer comes to a line like all else. Nothing is delivered early beyond the end of
+//! a step, where somebody sees the state.
 //!
-//! Without it an event takes 12 to 16 % more instructions (`bench/budgets.csv`); hosts that only receive early, without senders,
-//! save 4 to 6 % less.
+//! Without it an event takes 12 to 16 % more instructions (`bench/budgets.csv`); hosts that only receive early, without
+//! senders, save 4 to 6 % less.
 
 use fairlane_qdisc::prefetch::prefetch;
 use fairlane_qdisc::{Duration, Time};
@@ -28,8 +28,8 @@ pub(crate) struct Hosts {
     /// The pages that groups of connections load.
     pub(crate) browsers: Numbered<Browser>,
     pub(crate) delays: Delays,
-    /// The time from which nothing is delivered early; zero in the partitions of a divided run, where each has either links
-    /// or flows.
+    /// The time from which nothing is delivered early; zero in the partitions of a divided run, where each has either
+    /// links or flows.
     until: Time,
     /// The time of the last packet that was delivered early.
     last: Time,
@@ -61,8 +61,8 @@ impl Hosts {
         }
     }
 
-    /// Returns the earliest time at which a run that is stopped at `now` can end, and delivers early only what arrives before
-    /// it: then all that has been delivered has happened.
+    /// Returns the earliest time at which a run that is stopped at `now` can end, and delivers early only what arrives
+    /// before it: then all that has been delivered has happened.
     pub(crate) fn stop_at(&mut self, now: Time) -> Time {
         self.until = self.last.max(now) + Duration::from_nanos(1);
         self.until

@@ -32,8 +32,8 @@ use connection::Connection;
 use datagrams::Datagrams;
 use tfrc::RateControlled;
 
-/// A flow with both end points. Scenarios may have a million flows, so a test limits its size. It is aligned to cache lines, so that it lies on as
-/// few of them as possible.
+/// A flow with both end points. Scenarios may have a million flows, so a test limits its size. It is aligned to cache
+/// lines, so that it lies on as few of them as possible.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Flow {
@@ -50,7 +50,8 @@ enum Endpoints {
 }
 
 impl Flow {
-    /// Returns flow `id`, which has number `index` in `group`. `browser` is the number of its browser, if it is a connection of one.
+    /// Returns flow `id`, which has number `index` in `group`. `browser` is the number of its browser, if it is a
+    /// connection of one.
     pub(crate) fn new(
         id: u32,
         (group, index): (&FlowGroup, u32),
@@ -102,8 +103,8 @@ impl Flow {
         }
     }
 
-    /// Returns the time from the start to the first data at the receiver of each completed transfer in nanoseconds; `None` for a flow
-    /// without transfers.
+    /// Returns the time from the start to the first data at the receiver of each completed transfer in nanoseconds;
+    /// `None` for a flow without transfers.
     pub(crate) fn startups(&self) -> Option<&[u64]> {
         match &self.endpoints {
             Endpoints::Tcp(connection) => connection.startups(),
@@ -152,7 +153,8 @@ impl Flow {
         }
     }
 
-    /// Sets the rate of the application; TCP has none. A UDP flow's next packet keeps the time for which it was scheduled.
+    /// Sets the rate of the application; TCP has none. A UDP flow's next packet keeps the time for which it was
+    /// scheduled.
     pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
         match (&mut self.endpoints, rate) {
             (Endpoints::Udp(datagrams), Some(rate)) => datagrams.set_rate(rate),
@@ -233,7 +235,8 @@ mod tests {
     use super::*;
     use crate::network::link::Link;
 
-    /// Would catch a flow that, with four links, its counts at a queue and its part of the result, takes more than 1 KiB.
+    /// Would catch a flow that, with four links, its counts at a queue and its part of the result, takes more than 1
+    /// KiB.
     #[test]
     fn a_flow_stays_small() {
         assert!(size_of::<Flow>() <= 512, "{}", size_of::<Flow>());

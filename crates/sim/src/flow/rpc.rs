@@ -56,7 +56,8 @@ impl Rpc {
         self.supplied
     }
 
-    /// Notes that the client has the first `packets` packets. If it has all of the response now, returns the bytes of the next request.
+    /// Notes that the client has the first `packets` packets. If it has all of the response now, returns the bytes of
+    /// the next request.
     pub(super) fn received(&mut self, now: Time, packets: u32) -> Option<u32> {
         if self.progress != CallProgress::InProgress || packets < self.supplied {
             return None;

@@ -7,8 +7,8 @@ use fairlane_traffic::VideoPlayer;
 
 /// The segments of one viewer.
 ///
-/// The player is at the receiver. Its request travels with the acknowledgement of the segment before; if the buffer is full it waits, and the
-/// request reaches the sender by as much later.
+/// The player is at the receiver. Its request travels with the acknowledgement of the segment before; if the buffer is
+/// full it waits, and the request reaches the sender by as much later.
 #[derive(Debug)]
 pub(super) struct Video {
     config: scenario::Video,
@@ -26,7 +26,8 @@ pub(super) struct Video {
 enum SegmentProgress {
     /// The receiver does not have all packets.
     InProgress,
-    /// The receiver has all packets and waits for this time until it asks for the next segment; not all have been acknowledged.
+    /// The receiver has all packets and waits for this time until it asks for the next segment; not all have been
+    /// acknowledged.
     Received(Duration),
     /// All packets have been acknowledged.
     Acknowledged,
@@ -56,8 +57,8 @@ impl Video {
         ends
     }
 
-    /// Notes that the first `packets` packets have been acknowledged; returns the time until the next segment is asked for if that ends the
-    /// present one.
+    /// Notes that the first `packets` packets have been acknowledged; returns the time until the next segment is asked
+    /// for if that ends the present one.
     pub(super) fn acknowledged(&mut self, packets: u32) -> Option<Duration> {
         match self.progress {
             SegmentProgress::Received(pause) if packets >= self.supplied => {

@@ -60,7 +60,8 @@ impl Browser {
         self.leader
     }
 
-    /// Begins a page if `flow` is the one to do so and the page before is complete; returns the other connections, which are to load.
+    /// Begins a page if `flow` is the one to do so and the page before is complete; returns the other connections,
+    /// which are to load.
     pub(super) fn begin(&mut self, flow: u32, now: Time) -> std::ops::Range<u32> {
         if flow != self.leader || self.unacknowledged > 0 {
             return 0..0;
@@ -76,7 +77,8 @@ impl Browser {
         Some(self.sequence.next_size().max(self.least))
     }
 
-    /// Notes that a receiver has all of an object; returns the duration of the page if that completes it, and the time to its first data.
+    /// Notes that a receiver has all of an object; returns the duration of the page if that completes it, and the time
+    /// to its first data.
     pub(super) fn received(&mut self, now: Time) -> Option<(Duration, Duration)> {
         self.missing -= 1;
         (self.missing == 0).then(|| (now - self.began, self.startup.unwrap_or_default()))
@@ -155,7 +157,8 @@ impl WebConnection {
         Some(NextObject { supply: self.supplied, after })
     }
 
-    /// Notes that data have come, and that the receiver has the first `segments` segments; returns true if it has all of the object now.
+    /// Notes that data have come, and that the receiver has the first `segments` segments; returns true if it has all
+    /// of the object now.
     pub(super) fn received(&mut self, now: Time, segments: u32, browser: &mut Browser) -> bool {
         if self.progress != ObjectProgress::InProgress {
             return false;

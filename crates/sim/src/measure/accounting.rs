@@ -26,7 +26,8 @@ impl<O: Observer> Records<O> {
         Self { sacks: SackTable::default(), dropped, lost, observer, shown: (0, None) }
     }
 
-    /// Shows the backlog and the average of `discipline` with the events that follow. It is not asked if nobody observes.
+    /// Shows the backlog and the average of `discipline` with the events that follow. It is not asked if nobody
+    /// observes.
     #[inline(always)]
     pub(crate) fn show(&mut self, discipline: &impl Qdisc<Packet>) {
         if O::ACTIVE {

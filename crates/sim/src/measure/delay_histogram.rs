@@ -12,7 +12,8 @@ const BITS: u32 = 11;
 /// The significant digits of a histogram with as many bits.
 const DIGITS: u8 = 3;
 
-/// The number of delays in each bin of a [`Histogram`], which this turns into at the end: to find a bin is all that a packet costs.
+/// The number of delays in each bin of a [`Histogram`], which this turns into at the end: to find a bin is all that a
+/// packet costs.
 #[derive(Debug, Default)]
 pub(crate) struct DelayCounts {
     /// The counts of the bins; those beyond are 0. Most queues of a large network never see a long delay.

@@ -51,7 +51,8 @@ pub struct PacketEvent {
     pub ece: bool,
     /// Congestion Window Reduced of a TCP segment (RFC 3168).
     pub cwr: bool,
-    /// The time at which the sender sent the packet; for an acknowledgement, the time at which the segment that it answers was sent.
+    /// The time at which the sender sent the packet; for an acknowledgement, the time at which the segment that it
+    /// answers was sent.
     pub sent: Time,
     /// The SACK blocks of an acknowledgement, in packets.
     pub sack: SackBlocks,
@@ -72,13 +73,15 @@ pub trait Observer {
     /// future by up to the delay of the link before.
     fn packet(&mut self, event: &PacketEvent);
 
-    /// Called after the events of an arrival at the queue of `link`, for each queued packet that the discipline has compared the arrival
-    /// with and found of another flow; a match is an event of a packet. See [`Qdisc::candidates`](fairlane_qdisc::Qdisc::candidates).
+    /// Called after the events of an arrival at the queue of `link`, for each queued packet that the discipline has
+    /// compared the arrival with and found of another flow; a match is an event of a packet. See
+    /// [`Qdisc::candidates`](fairlane_qdisc::Qdisc::candidates).
     fn compared(&mut self, _link: u32, _candidate: &Packet) {}
 
-    /// Called for each packet that a droptail link between two nodes begins to send: one without a discipline, loss, jitter or data packets,
-    /// whose queue is in no outcome, such as the way back of acknowledgements. [`packet`](Self::packet) is not called for these links. The
-    /// time of the event may be in the future, by the time that the packet waits.
+    /// Called for each packet that a droptail link between two nodes begins to send: one without a discipline, loss,
+    /// jitter or data packets, whose queue is in no outcome, such as the way back of acknowledgements.
+    /// [`packet`](Self::packet) is not called for these links. The time of the event may be in the future, by the time
+    /// that the packet waits.
     fn passed(&mut self, _event: &PacketEvent) {}
 
     /// Called when a data packet reaches its receiver.

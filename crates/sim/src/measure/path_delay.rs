@@ -10,7 +10,8 @@ use fairlane_scenario::Scenario;
 use crate::measure::scores::FlowScore;
 use crate::packet::{Packet, PacketKind};
 
-/// The number of flows from which delays are not counted: with more, the counts are in no cache, and each packet would wait for them.
+/// The number of flows from which delays are not counted: with more, the counts are in no cache, and each packet would
+/// wait for them.
 const MAX_FLOWS: usize = 20_000;
 
 /// The delays of each flow since the measurement began.

@@ -15,8 +15,8 @@ struct FlowMeter {
     arrived: u64,
     departed: u64,
     departed_bytes: u64,
-    /// The sum of all departure times minus the sum of all arrival times, in packet-nanoseconds modulo 2^64. With the queued packets
-    /// times the current time added it is the time integral of the flow's queue.
+    /// The sum of all departure times minus the sum of all arrival times, in packet-nanoseconds modulo 2^64. With the
+    /// queued packets times the current time added it is the time integral of the flow's queue.
     area: u64,
 }
 
@@ -206,7 +206,8 @@ impl Meter {
         self.edges.last = (from, to, bytes);
     }
 
-    /// Returns the bytes that the link sent from the start of the measurement to `now`, less those that were given to it then.
+    /// Returns the bytes that the link sent from the start of the measurement to `now`, less those that were given to
+    /// it then.
     pub(crate) fn edge_bytes(&self, now: Time) -> f64 {
         self.edges.carried_in - self.edges.sent_after(now)
     }
@@ -295,8 +296,9 @@ impl Meter {
 mod tests {
     use super::*;
 
-    /// By hand: of two packets that are queued when the measurement begins at 10 ns, one leaves at 20 ns and is marked, so until 30 ns the mean
-    /// is (2 · 10 + 10) / 20. Would catch a queue that is forgotten when the measurement begins, and counts from before.
+    /// By hand: of two packets that are queued when the measurement begins at 10 ns, one leaves at 20 ns and is marked,
+    /// so until 30 ns the mean is (2 · 10 + 10) / 20. Would catch a queue that is forgotten when the measurement
+    /// begins, and counts from before.
     #[test]
     fn the_measurement_begins_with_what_is_queued() {
         let at = Time::from_nanos;

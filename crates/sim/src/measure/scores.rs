@@ -50,7 +50,8 @@ impl FlowScore {
         }))
     }
 
-    /// Counts a packet that has reached its host after `delay_ns` nanoseconds; of an acknowledgement this is the round trip.
+    /// Counts a packet that has reached its host after `delay_ns` nanoseconds; of an acknowledgement this is the round
+    /// trip.
     pub(crate) fn arrived(&mut self, kind: PacketKind, seq: u32, delay_ns: u64) {
         match (self, kind) {
             (Self::Voice(receiver), PacketKind::Data) => receiver.arrived(seq, delay_ns),
@@ -141,9 +142,9 @@ fn back_ns(scenario: &Scenario, group: &FlowGroup) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// By hand, with 20 ms of speech and a jitter buffer of 60 ms: packets 0 and 1 come after 50 and 40 ms, 2 and 3 are lost, 4 takes 100 ms,
-    /// which is in time (40 + 60), and 5 takes 101 ms. 7 is lost, 8 comes before 6, which is not played then. Would catch bursts that do not
-    /// join lost and late packets: 5, 6 and 7 are one.
+    /// By hand, with 20 ms of speech and a jitter buffer of 60 ms: packets 0 and 1 come after 50 and 40 ms, 2 and 3 are
+    /// lost, 4 takes 100 ms, which is in time (40 + 60), and 5 takes 101 ms. 7 is lost, 8 comes before 6, which is not
+    /// played then. Would catch bursts that do not join lost and late packets: 5, 6 and 7 are one.
     #[test]
     fn lost_and_late_packets_are_missing() {
         let ms = |ms| Duration::from_millis(ms);

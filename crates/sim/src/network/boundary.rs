@@ -48,8 +48,9 @@ pub(crate) struct Mail {
 }
 
 impl Mail {
-    /// Adds all of `more`, whose packets were sent later, and leaves it empty. It copies the packets instead of exchanging
-    /// the memory: another thread has just read that of the mailbox, and to write packet by packet to it takes longer.
+    /// Adds all of `more`, whose packets were sent later, and leaves it empty. It copies the packets instead of
+    /// exchanging the memory: another thread has just read that of the mailbox, and to write packet by packet to it
+    /// takes longer.
     pub(crate) fn append(&mut self, more: &mut Self) {
         self.packets.append(&mut more.packets);
         self.options.append(&mut more.options);
@@ -99,8 +100,9 @@ impl Boundary {
         mail.packets.push((line, *packet));
     }
 
-    /// Schedules the arrivals of the incoming packets, all from one partition. How early they come depends on the threads,
-    /// and nothing else does: each line has the packets of one partition, in the order in which they were sent.
+    /// Schedules the arrivals of the incoming packets, all from one partition. How early they come depends on the
+    /// threads, and nothing else does: each line has the packets of one partition, in the order in which they were
+    /// sent.
     pub(crate) fn receive(&mut self, from: usize, events: &mut Schedule, sacks: &mut SackTable) {
         let Mail { packets, options } = &mut self.incoming;
         let mut options = options.drain(..);

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use fairlane_qdisc::{Duration, Time};
 use fairlane_traffic::TransmissionTime;
 
-/// A FIFO that drops from the tail, and its transmitter. Later arrivals never change when a packet leaves it, so that is known when the
-/// packet comes, and no event is needed at the queue. `tests/links.rs` compares it with DropTail.
+/// A FIFO that drops from the tail, and its transmitter. Later arrivals never change when a packet leaves it, so that
+/// is known when the packet comes, and no event is needed at the queue. `tests/links.rs` compares it with DropTail.
 #[derive(Debug, Default)]
 pub(crate) struct DroptailLink {
     /// When the transmitter has sent all packets.
@@ -94,8 +94,8 @@ mod tests {
 
     use super::*;
 
-    /// Compares a link of one size, one with a list, and one that gets its list half-way, with a count of all packets. Would catch a place
-    /// too many or too few at any fraction of a nanosecond.
+    /// Compares a link of one size, one with a list, and one that gets its list half-way, with a count of all packets.
+    /// Would catch a place too many or too few at any fraction of a nanosecond.
     #[test]
     fn the_limit_is_exact() {
         for rate in [1_000_000, 7_000_003, 9_999_999_937] {

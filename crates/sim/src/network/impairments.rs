@@ -71,7 +71,8 @@ impl Impairments {
         self.reorders
     }
 
-    /// Returns true if packets need the link's delay and a transmission time of a constant rate: all that may happen is loss.
+    /// Returns true if packets need the link's delay and a transmission time of a constant rate: all that may happen is
+    /// loss.
     pub(crate) const fn only_lose(&self) -> bool {
         self.jitter.is_none() && self.rates.is_none() && self.frames.is_none()
     }

@@ -27,8 +27,8 @@ pub(crate) struct Link {
 pub(crate) struct Medium {
     pub(crate) transmission: TransmissionTime,
     pub(crate) delay: Duration,
-    /// The class of the links that packets cross last before something happens to them; `None` if they cross another one first. Where
-    /// packets take the same time, the class is the same.
+    /// The class of the links that packets cross last before something happens to them; `None` if they cross another
+    /// one first. Where packets take the same time, the class is the same.
     pub(crate) class: Option<u32>,
     /// The packets that these links carry, if they are hosts' links. Where the packets, the rate and the delay agree,
     /// so do the times that packets take.
@@ -122,8 +122,8 @@ impl Link {
         Self { medium, carry: 0, queue }
     }
 
-    /// Takes a packet of `bytes` bytes at `now` to a droptail link of `medium`, and returns when its transmission begins and ends; `None` if it
-    /// is dropped.
+    /// Takes a packet of `bytes` bytes at `now` to a droptail link of `medium`, and returns when its transmission
+    /// begins and ends; `None` if it is dropped.
     #[inline(always)]
     pub(crate) fn take(&mut self, medium: &mut Medium, now: Time, bytes: u32) -> Option<(Time, Time)> {
         match &mut self.queue {
@@ -174,7 +174,8 @@ impl Medium {
     }
 }
 
-/// Returns the limit of a FIFO that drops from the tail and holds at least one packet; `None` for all other disciplines.
+/// Returns the limit of a FIFO that drops from the tail and holds at least one packet; `None` for all other
+/// disciplines.
 pub(crate) const fn droptail_limit(config: &AnyConfig) -> Option<usize> {
     match config {
         AnyConfig::DropTail(Config { limit: Size::Packets(limit), drop: Drop::Tail }) if limit.get() > 0 => {

@@ -16,7 +16,8 @@ pub(crate) struct RateChange {
 }
 
 impl Topology {
-    /// Sets the rate of `link` from `now` on and tells its discipline. The packet in transmission keeps the rate at which it began.
+    /// Sets the rate of `link` from `now` on and tells its discipline. The packet in transmission keeps the rate at
+    /// which it began.
     pub(crate) fn set_link_rate(&mut self, now: Time, link: u32, rate: Rate) {
         let state = &mut self.links[link as usize];
         let transmission = &mut self.media[state.medium as usize].transmission;
@@ -39,8 +40,8 @@ impl Topology {
         }
     }
 
-    /// Returns the rate at which the queue of `link` is emptied at `now`: that of its shaper, or else of the link; `None` if there is no
-    /// such link.
+    /// Returns the rate at which the queue of `link` is emptied at `now`: that of its shaper, or else of the link;
+    /// `None` if there is no such link.
     pub(crate) fn queue_rate(&self, now: Time, link: u32) -> Option<Rate> {
         let state = self.links.get(link as usize)?;
         let shaper = self.shapers.iter().find(|shaper| shaper.queue == link).map(LinkShaper::rate);
@@ -48,7 +49,8 @@ impl Topology {
         Some(shaper.or_else(steps).unwrap_or_else(|| self.media[state.medium as usize].transmission.rate()))
     }
 
-    /// Returns the number of the link that sends what leaves the queue of `link`: with a shaper, the link of the buffer.
+    /// Returns the number of the link that sends what leaves the queue of `link`: with a shaper, the link of the
+    /// buffer.
     pub(crate) fn sending(&self, link: u32) -> u32 {
         self.shapers.iter().find(|shaper| shaper.queue == link).map_or(link, |shaper| shaper.buffer)
     }

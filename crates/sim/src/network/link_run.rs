@@ -2,10 +2,10 @@
 //!
 //! # Lazily processed links
 //!
-//! An event at a link between nodes has no effect elsewhere before a packet has been transmitted and the link's delay has
-//! passed: that is its lookahead. So its events wait that long, and [`Network::run_link`] handles all of them together, in
-//! their order: no other event has to be compared with them, and the link stays in the caches. A link without a lookahead
-//! is handled in event order, one event after the other, by the same functions.
+//! An event at a link between nodes has no effect elsewhere before a packet has been transmitted and the link's delay
+//! has passed: that is its lookahead. So its events wait that long, and [`Network::run_link`] handles all of them
+//! together, in their order: no other event has to be compared with them, and the link stays in the caches. A link
+//! without a lookahead is handled in event order, one event after the other, by the same functions.
 //!
 //! Without it an event takes 51 to 90 % more instructions (`bench/budgets.csv`).
 
@@ -51,8 +51,8 @@ pub(crate) struct AtLink<'a> {
 }
 
 impl<O: Observer> Network<O> {
-    /// Handles the events at a link between nodes, and returns their number: of a lazily processed link all before `now`, of
-    /// any other one the next, which is due at `now`.
+    /// Handles the events at a link between nodes, and returns their number: of a lazily processed link all before
+    /// `now`, of any other one the next, which is due at `now`.
     pub(crate) fn run_link(&mut self, now: Time, link: u32, receiver: &mut impl Receiver<O>) -> u64 {
         if self.events.is_in_order(link) {
             return u64::from(self.handle_next(now, link));
@@ -113,8 +113,8 @@ impl<O: Observer> Network<O> {
         handled
     }
 
-    /// Handles all arrivals before `until` at a lazily processed droptail link, which has no other events, and returns their
-    /// number.
+    /// Handles all arrivals before `until` at a lazily processed droptail link, which has no other events, and returns
+    /// their number.
     #[inline(always)]
     fn run_droptail(&mut self, until: Time, link: u32, port: &mut Port, receiver: &mut impl Receiver<O>) -> u64 {
         let mut arrived = 0;
@@ -179,8 +179,8 @@ impl<O: Observer> Network<O> {
         (state.carry, state.queue) = (carry, LinkQueue::Managed(managed));
     }
 
-    /// Handles one event at a link with a discipline, whose queue the packet that arrives has joined: a transmitter that is
-    /// free takes the next packet.
+    /// Handles one event at a link with a discipline, whose queue the packet that arrives has joined: a transmitter
+    /// that is free takes the next packet.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[cfg_attr(target_family = "wasm", inline(never))]
     fn serve(&mut self, now: Time, event: LinkEvent, at: &mut AtLink<'_>, receiver: &mut impl Receiver<O>) {

@@ -3,45 +3,48 @@
 //! # Where a packet is
 //!
 //! * **In the queue of a discipline** at a link ([`link`]).
-//! * **At a port**, with the time of its arrival there: on a line of the [`Port`](crate::schedule::port::Port), or in its
-//!   calendar. Each link between nodes has a port. All hosts share two: one for packets in event order, also those to hosts'
-//!   links with a discipline, and one for packets that hosts take early.
+//! * **At a port**, with the time of its arrival there: on a line of the [`Port`](crate::schedule::port::Port), or in
+//!   its calendar. Each link between nodes has a port. All hosts share two: one for packets in event order, also those
+//!   to hosts' links with a discipline, and one for packets that hosts take early.
 //! * **In a mailbox**, in a divided run ([`boundary`]).
 //!
-//! A link that only drops from the tail holds no packets ([`droptail_link`]): when one enters, the time at which it reaches the
-//! far end is calculated, and the packet goes to the next port. A host takes a packet at its arrival, and what it sends
-//! enters the first link of the route at once. Within one call a packet may also be in `departures`, or between a shaper and
-//! its buffer.
+//! A link that only drops from the tail holds no packets ([`droptail_link`]): when one enters, the time at which it
+//! reaches the far end is calculated, and the packet goes to the next port. A host takes a packet at its arrival, and
+//! what it sends enters the first link of the route at once. Within one call a packet may also be in `departures`, or
+//! between a shaper and its buffer.
 //!
 //! # What happens next
 //!
-//! The [`Schedule`] decides. It knows four sorts of events: a packet arrives, a link ends a transmission, a discipline releases
-//! a packet that it held back, and a timer fires; sources and controllers have timers, too.
-//! [`EventLoop`](crate::event_loop::EventLoop) asks it for the next one and calls [`Network::run_link`], [`Network::arrive`] or
-//! the flow. `packet_path` moves packets from link to link: a packet knows its place in the table of routes ([`route`]).
-//! `link_run` handles the events at a link. The network does not know what sends and receives: it hands packets to a
-//! [`Receiver`].
+//! The [`Schedule`] decides. It knows four sorts of events: a packet arrives, a link ends a transmission, a discipline
+//! releases a packet that it held back, and a timer fires; sources and controllers have timers, too.
+//! [`EventLoop`](crate::event_loop::EventLoop) asks it for the next one and calls [`Network::run_link`],
+//! [`Network::arrive`] or the flow. `packet_path` moves packets from link to link: a packet knows its place in the
+//! table of routes ([`route`]). `link_run` handles the events at a link. The network does not know what sends and
+//! receives: it hands packets to a [`Receiver`].
 //!
 //! # What is handled out of order
 //!
 //! Three [shortcuts](crate::Shortcuts) skip work and change no result:
-//! * A link between nodes is **processed lazily**: its events wait, and are handled together ([`link_run`]). This is sound: a
-//!   packet that it sends arrives at least its *lookahead* later, the link's delay and its shortest transmission (invariant 4).
-//! * A host takes packets **early**, when the link sends them ([`hosts`](crate::flow::hosts)). This is sound: nothing but its
-//!   packets and timers changes such a host (invariant 5).
+//! * A link between nodes is **processed lazily**: its events wait, and are handled together ([`link_run`]). This is
+//!   sound: a packet that it sends arrives at least its *lookahead* later, the link's delay and its shortest
+//!   transmission (invariant 4).
+//! * A host takes packets **early**, when the link sends them ([`hosts`](crate::flow::hosts)). This is sound: nothing
+//!   but its packets and timers changes such a host (invariant 5).
 //! * In large runs, what the next packets need is **prefetched** ([`prefetch`]), which changes no state.
 //!
 //! # Invariants
 //!
-//! A *step* is the time until which a caller advances a run, or a partition goes on at once. Checks are those of debug builds.
+//! A *step* is the time until which a caller advances a run, or a partition goes on at once. Checks are those of debug
+//! builds.
 //!
-//! 1. Events are totally ordered: by time, kind, and a tie-break hash of the link or flow; of packets of a flow at one place,
-//!    that in the calendar comes first. *Checked: a unit test of the schedule draws events of equal times.*
+//! 1. Events are totally ordered: by time, kind, and a tie-break hash of the link or flow; of packets of a flow at one
+//!    place, that in the calendar comes first. *Checked: a unit test of the schedule draws events of equal times.*
 //! 2. A droptail link never reorders: packets enter it in the order of time. *Checked: `packet_path`.*
-//! 3. The packets of a line come from one link, or from hosts whose links take the same time. A packet that is further out of
-//!    order than a line reaches goes to the calendar. *Checked: a line's packets leave in order ([`DelayLine`](crate::schedule::delay_line::DelayLine)).*
-//! 4. Nobody reads the state of a lazily processed link as of a time up to which it has not been processed, and all catch up at
-//!    the end of a step. *Checked: no packet is sent to a time that has passed ([`Schedule`]).*
+//! 3. The packets of a line come from one link, or from hosts whose links take the same time. A packet that is further
+//!    out of order than a line reaches goes to the calendar. *Checked: a line's packets leave in order
+//!    ([`DelayLine`](crate::schedule::delay_line::DelayLine)).*
+//! 4. Nobody reads the state of a lazily processed link as of a time up to which it has not been processed, and all
+//!    catch up at the end of a step. *Checked: no packet is sent to a time that has passed ([`Schedule`]).*
 //! 5. An early host reads nothing that others write, and takes no packets that arrive at or after the end of the step.
 //!    *Checked: [`hosts`](crate::flow::hosts), and `tests/unobserved.rs`.*
 //! 6. Injected packets = delivered + dropped + lost + inside. *Checked at the end of a run (`run/engine.rs`).*
@@ -52,8 +55,8 @@
 //!
 //! Effects of the wire, such as loss or jitter, belong in [`impairments`]. Another way of taking packets from the queue
 //! belongs in a file next to [`aggregation`] and [`shaper_events`]; `link_run::send_specially` chooses it. A queue is a
-//! discipline of `fairlane-qdisc`. [`build`](crate::build) makes the link (`build/topology.rs`) and decides whether it can be
-//! processed lazily (`build/routes.rs`), and `parallel/partition.rs` whether a run with it can be divided.
+//! discipline of `fairlane-qdisc`. [`build`](crate::build) makes the link (`build/topology.rs`) and decides whether it
+//! can be processed lazily (`build/routes.rs`), and `parallel/partition.rs` whether a run with it can be divided.
 
 pub(crate) mod aggregation;
 pub(crate) mod boundary;

@@ -1,9 +1,9 @@
 //! Links that deliver at given moments, as mahimahi's mm-link(1) does.
 //!
-//! At each moment the link takes packets from its queue until the bytes of the moment's opportunities are used: a packet may be spread over
-//! several of them, and several packets share one. The rest of an opportunity is lost when the queue is empty. A packet
-//! leaves its queue at the first opportunity that it uses, and the link at the last one. One that arrives at a moment
-//! comes too late for it.
+//! At each moment the link takes packets from its queue until the bytes of the moment's opportunities are used: a
+//! packet may be spread over several of them, and several packets share one. The rest of an opportunity is lost when
+//! the queue is empty. A packet leaves its queue at the first opportunity that it uses, and the link at the last one.
+//! One that arrives at a moment comes too late for it.
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Opportunity, RateSteps};
@@ -30,7 +30,8 @@ impl Opportunities {
         Some(Self { moments, cycle, at: Time::ZERO, left: 0 })
     }
 
-    /// Returns the moment for which the link waits at `now` if it cannot take a packet; `None` if it can, or if none is `queued`.
+    /// Returns the moment for which the link waits at `now` if it cannot take a packet; `None` if it can, or if none is
+    /// `queued`.
     pub(crate) fn hold(&mut self, now: Time, queued: bool) -> Option<Time> {
         if !queued {
             // The rest is lost.
@@ -44,7 +45,8 @@ impl Opportunities {
         Some(self.at)
     }
 
-    /// Takes the bytes of a packet from the present moment and, if that has too few, from those after it. Returns the last one.
+    /// Takes the bytes of a packet from the present moment and, if that has too few, from those after it. Returns the
+    /// last one.
     pub(crate) fn finish(&mut self, now: Time, bytes: u32) -> Time {
         let mut missing = u64::from(bytes);
         if self.at != now {

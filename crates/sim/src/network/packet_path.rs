@@ -23,8 +23,8 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Puts a packet on the first link of its route, which is not the droptail link of a host. Here and elsewhere a function
-    /// that is not inlined takes the packet by value, so that the usual way needs no memory for it.
+    /// Puts a packet on the first link of its route, which is not the droptail link of a host. Here and elsewhere a
+    /// function that is not inlined takes the packet by value, so that the usual way needs no memory for it.
     #[inline(never)]
     fn enter_first_link(&mut self, now: Time, packet: Packet) {
         if let Some(link) = self.topology.table[packet.route as usize].link(packet.flow) {
@@ -56,8 +56,8 @@ impl<O: Observer> Network<O> {
         self.send(line, packet, (arrival, packet.route + 1));
     }
 
-    /// Moves `packet`, which enters the droptail `link` of its route at `now`, over this link and on from there. Nothing that
-    /// happens later changes a packet's passage.
+    /// Moves `packet`, which enters the droptail `link` of its route at `now`, over this link and on from there.
+    /// Nothing that happens later changes a packet's passage.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[cfg_attr(target_family = "wasm", inline(never))]
     pub(crate) fn cross_droptail_link(
@@ -72,8 +72,8 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Moves `packet`, which has crossed a link at `now`, over the droptail link of a host behind it. No other link of a host
-    /// follows.
+    /// Moves `packet`, which has crossed a link at `now`, over the droptail link of a host behind it. No other link of
+    /// a host follows.
     #[inline(always)]
     fn cross_host_link(&mut self, now: Time, packet: &Packet, receiver: &mut impl Receiver<O>) {
         let step = self.topology.table[packet.route as usize + 1];

@@ -5,8 +5,8 @@
 //! So the data of a packet are prefetched [some packets](crate::schedule::upcoming) before its arrival, and are loaded
 //! during other work. This changes the speed of a run and nothing else.
 //!
-//! With a million flows a run takes a quarter less time with it (`docs/notebook.md`). It costs instructions, so it acts only from
-//! [so many flows](crate::Shortcuts::prefetch_from).
+//! With a million flows a run takes a quarter less time with it (`docs/notebook.md`). It costs instructions, so it acts
+//! only from [so many flows](crate::Shortcuts::prefetch_from).
 
 use std::mem;
 
@@ -166,7 +166,8 @@ impl<R: FlowCache> Prefetcher<'_, R> {
         }
     }
 
-    /// Prefetches the link of a host behind the link that a packet crosses, and the flow if its host takes packets early.
+    /// Prefetches the link of a host behind the link that a packet crosses, and the flow if its host takes packets
+    /// early.
     #[inline(always)]
     fn leaves(&self, packet: &Packet) {
         let step = &self.topology.table[packet.route as usize + 1];

@@ -11,8 +11,8 @@ pub(crate) struct Routes {
 
 /// A step of a route: a link, or the end, where the packet has reached its host.
 ///
-/// The flows of a group have the same steps, since the numbers of their hosts' links rise with those of the flows: so the table of all
-/// routes is small, and stays in the caches.
+/// The flows of a group have the same steps, since the numbers of their hosts' links rise with those of the flows: so
+/// the table of all routes is small, and stays in the caches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     /// The number of the link of flow 0, modulo 2^32, as if that belonged to the group.

@@ -29,7 +29,8 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Hands the packet that has left its discipline, if there is one, over to the buffer of the link behind its shaper.
+    /// Hands the packet that has left its discipline, if there is one, over to the buffer of the link behind its
+    /// shaper.
     #[inline(always)]
     pub(crate) fn hand_over(&mut self, now: Time, part: Option<ShapedPart>) {
         if let Some(ShapedPart::Queue(shaper)) = part {

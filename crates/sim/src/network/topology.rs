@@ -12,8 +12,8 @@ use crate::schedule::Ports;
 /// Links and routes.
 #[derive(Debug)]
 pub(crate) struct Topology {
-    /// The scenario's links, each forward and then reverse, followed by the buffers of those with a shaper and by the hosts'
-    /// links.
+    /// The scenario's links, each forward and then reverse, followed by the buffers of those with a shaper and by the
+    /// hosts' links.
     pub(crate) links: Vec<Link>,
     pub(crate) media: Vec<Medium>,
     /// All routes, one after the other, each ended by [`Step::END`].

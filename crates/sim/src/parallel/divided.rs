@@ -1,9 +1,9 @@
 //! One run on several threads.
 //!
-//! The network is [divided](crate::parallel::partition) into parts that affect each other only by packets on links with a delay. So the parts may go on
-//! side by side for a while without each other's packets (Chandy and Misra, "Distributed simulation", IEEE Transactions on Software
-//! Engineering 5(5), 1979). Each part handles its events in the order that they have in the whole run,
-//! so the result does not depend on the division.
+//! The network is [divided](crate::parallel::partition) into parts that affect each other only by packets on links with
+//! a delay. So the parts may go on side by side for a while without each other's packets (Chandy and Misra,
+//! "Distributed simulation", IEEE Transactions on Software Engineering 5(5), 1979). Each part handles its events in the
+//! order that they have in the whole run, so the result does not depend on the division.
 
 use std::mem;
 use std::sync::Arc;
@@ -147,7 +147,8 @@ impl Divided {
         coming.min().unwrap_or(Time::MAX).min(self.parts[part].network.events.next_at())
     }
 
-    /// Puts all parts together again into `whole`, from which they were taken, and returns their processor time in seconds.
+    /// Puts all parts together again into `whole`, from which they were taken, and returns their processor time in
+    /// seconds.
     pub(crate) fn unite(mut self, whole: &mut EventLoop<()>) -> f64 {
         (whole.network.records.dropped, whole.network.records.lost) = self.losses();
         for (number, part) in self.parts.drain(..).enumerate() {

@@ -12,13 +12,14 @@ use crate::event_loop::EventLoop;
 use crate::parallel::mailbox::Mailboxes;
 use crate::parallel::partition::Division;
 
-/// An epoch of a divided run. The parts go through it in steps, each as soon as the packets of the others that it needs have been sent.
+/// An epoch of a divided run. The parts go through it in steps, each as soon as the packets of the others that it needs
+/// have been sent.
 pub(crate) struct SharedEpoch<'a> {
     division: &'a Division,
     mailboxes: &'a Mailboxes,
     parts: Vec<CachePadded<Mutex<&'a mut EventLoop<()>>>>,
-    /// The thread that handles each part until another one takes it over. A part that changed its thread at each step would have to come from the
-    /// other processor's cache each time.
+    /// The thread that handles each part until another one takes it over. A part that changed its thread at each step
+    /// would have to come from the other processor's cache each time.
     owners: &'a [AtomicUsize],
     /// The time in nanoseconds before which each part has handled all events and has posted their packets.
     times: Vec<CachePadded<AtomicU64>>,
@@ -41,7 +42,8 @@ impl<'a> SharedEpoch<'a> {
         Self { division, mailboxes, parts, owners, times, end, panics: AtomicBool::new(false) }
     }
 
-    /// Handles the parts of `thread` until all parts have come to the end. While these wait it takes over those of other threads.
+    /// Handles the parts of `thread` until all parts have come to the end. While these wait it takes over those of
+    /// other threads.
     pub(crate) fn handle(&self, thread: usize) {
         let _signal = PanicSignal(&self.panics);
         let backoff = Backoff::new();
@@ -60,8 +62,8 @@ impl<'a> SharedEpoch<'a> {
         }
     }
 
-    /// Takes over a part that can go on and that no thread handles just now, flows before links, and handles its next step; returns false if there
-    /// is none.
+    /// Takes over a part that can go on and that no thread handles just now, flows before links, and handles its next
+    /// step; returns false if there is none.
     fn take_over(&self, thread: usize) -> bool {
         let taken = (0..self.parts.len()).rev().find(|part| self.step(*part));
         if let Some(part) = taken {
@@ -70,7 +72,8 @@ impl<'a> SharedEpoch<'a> {
         taken.is_some()
     }
 
-    /// Handles the next step of a part; returns false if it is at the end or too far ahead, needs packets that have not been sent, or is being handled.
+    /// Handles the next step of a part; returns false if it is at the end or too far ahead, needs packets that have not
+    /// been sent, or is being handled.
     ///
     /// The step reads the times before the mail: a part posts its mail before it publishes its time, so all mail that
     /// arrives before `to` is in the mailboxes.

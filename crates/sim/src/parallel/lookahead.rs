@@ -26,14 +26,15 @@ const EVENTS: f64 = 1000.0;
 /// The shortest step is the longest possible one divided by this number.
 const SHORTEST: u64 = 32;
 
-/// Steps that a part may be ahead. A part that has less work for a while is seldom kept waiting, and what it sends is used before it leaves the
-/// cache.
+/// Steps that a part may be ahead. A part that has less work for a while is seldom kept waiting, and what it sends is
+/// used before it leaves the cache.
 const AHEAD: u64 = 8;
 
 /// Events between two meetings at most, if a step has less: about a twentieth of a second.
 const MANY_EVENTS: f64 = 1e6;
 
-/// Steps between two meetings for each event in a step: a meeting costs as much as some tens of steps, but skips idle time.
+/// Steps between two meetings for each event in a step: a meeting costs as much as some tens of steps, but skips idle
+/// time.
 const STEPS_FOR_EACH: f64 = 64.0;
 
 impl Lookaheads {
@@ -59,17 +60,19 @@ impl Lookaheads {
         self.into[part].iter().map(|(from, _)| *from)
     }
 
-    /// Returns the time before which `part` can handle its events, when each other one has handled its own before its time in `clocks`.
+    /// Returns the time before which `part` can handle its events, when each other one has handled its own before its
+    /// time in `clocks`.
     pub(crate) fn horizon(&self, part: usize, clocks: impl Fn(usize) -> Time) -> Time {
         self.into[part].iter().map(|(from, lookahead)| clocks(*from) + *lookahead).min().unwrap_or(Time::MAX)
     }
 
     /// Returns the pace for so many events per second; `None` if the parts do not affect each other.
     ///
-    /// Some part can always go on if a step is at most the least mean of the lookaheads around any cycle of parts (R. M. Karp, "A characterization of
-    /// the minimum cycle mean in a digraph", Discrete Mathematics 23, 1978): if all waited, each for another one, the lookaheads around a cycle of these
-    /// would have a lower mean. Packets need 1 ms from a flow to a bottleneck's link, say, and 21 ms from there to a flow; then a step may be 11 ms. Short
-    /// steps find the packets of other parts in the processor's cache.
+    /// Some part can always go on if a step is at most the least mean of the lookaheads around any cycle of parts (R.
+    /// M. Karp, "A characterization of the minimum cycle mean in a digraph", Discrete Mathematics 23, 1978): if all
+    /// waited, each for another one, the lookaheads around a cycle of these would have a lower mean. Packets need 1 ms
+    /// from a flow to a bottleneck's link, say, and 21 ms from there to a flow; then a step may be 11 ms. Short steps
+    /// find the packets of other parts in the processor's cache.
     pub(crate) fn pace(&self, events_per_second: f64) -> Option<Pace> {
         let least = self.least()?.as_nanos();
         let (mut possible, mut too_long) = (least, self.all().max()?.as_nanos().saturating_add(1));
@@ -91,11 +94,11 @@ impl Lookaheads {
         self.into.iter().flatten().map(|(_, time)| *time)
     }
 
-    /// Returns how far a part stays behind another one at most, so that some part can always go on for `step` nanoseconds; `None` if it is too long, or
-    /// if 64 rounds of the method of Bellman and Ford do not tell.
+    /// Returns how far a part stays behind another one at most, so that some part can always go on for `step`
+    /// nanoseconds; `None` if it is too long, or if 64 rounds of the method of Bellman and Ford do not tell.
     ///
-    /// Where a part is affected by another one, it stays behind at least as far as that one, and a step more, less the lookahead. The part whose time plus
-    /// the time that it stays behind is the least can always go on.
+    /// Where a part is affected by another one, it stays behind at least as far as that one, and a step more, less the
+    /// lookahead. The part whose time plus the time that it stays behind is the least can always go on.
     fn behind(&self, step: u64) -> Option<u64> {
         let mut behind = vec![0_u64; self.into.len()];
         for _ in 0..=self.into.len().min(64) {
@@ -128,8 +131,9 @@ mod tests {
         all
     }
 
-    /// The cycles of two links, 0 and 1, and flows, 2 and 3, by hand: 0 and 2 have a mean of 11 ms, 1 and 3 of 7.5 ms, and 0, 2, 1, 3 of 9.25 ms. Would
-    /// catch steps with which all parts could come to wait for each other, and ones that are shorter than need be.
+    /// The cycles of two links, 0 and 1, and flows, 2 and 3, by hand: 0 and 2 have a mean of 11 ms, 1 and 3 of 7.5 ms,
+    /// and 0, 2, 1, 3 of 9.25 ms. Would catch steps with which all parts could come to wait for each other, and ones
+    /// that are shorter than need be.
     #[test]
     fn the_longest_step_is_the_least_mean_of_a_cycle() {
         let links = [(2, 0, 1), (0, 2, 21), (3, 0, 1), (0, 3, 21), (2, 1, 1), (1, 2, 14), (3, 1, 1), (1, 3, 14)];

@@ -13,8 +13,8 @@ use crate::network::link::LinkQueue;
 use crate::network::topology::Topology;
 use crate::parallel::lookahead::{Lookaheads, Pace};
 
-/// The parts of a run: some of the links between nodes, each with the droptail links of hosts behind them, or some of the flows, each with the
-/// links of its hosts before them.
+/// The parts of a run: some of the links between nodes, each with the droptail links of hosts behind them, or some of
+/// the flows, each with the links of its hosts before them.
 #[derive(Debug)]
 pub(crate) struct Division {
     /// The part of each link and flow.
@@ -73,8 +73,8 @@ impl fmt::Display for Undivided {
 const FLOW_PARTS: usize = 2;
 
 impl Division {
-    /// Divides `topology`, that of `scenario`, among `threads` threads. `browsers` holds the first flow of each browser, whose flows stay
-    /// together.
+    /// Divides `topology`, that of `scenario`, among `threads` threads. `browsers` holds the first flow of each
+    /// browser, whose flows stay together.
     pub(crate) fn of(scenario: &Scenario, topology: &Topology, threads: usize) -> Result<Self, Undivided> {
         let flows = topology.flows;
         if flows < 2 || threads < 2 {
@@ -143,7 +143,8 @@ fn follow(owners: &mut Owners, lookaheads: &mut Lookaheads, topology: &Topology,
     }
 }
 
-/// Returns the part of each of `flows` flows, where these parts begin with the first flows given and follow the `cores`.
+/// Returns the part of each of `flows` flows, where these parts begin with the first flows given and follow the
+/// `cores`.
 fn parts_of_flows(cores: usize, first_flows: &[u32], flows: u32) -> Vec<u16> {
     let mut parts = Vec::with_capacity(flows as usize);
     for (number, first) in first_flows.iter().enumerate() {

@@ -13,8 +13,8 @@ use crate::run::threads::run_on;
 
 /// Runs each of `scenarios` `runs` times on all cores, and returns the runs of each scenario in order.
 ///
-/// After [`Control::stop`] the result holds the finished runs, and as partial runs those that were past their warm-up. A
-/// scenario without any measurement has no runs.
+/// After [`Control::stop`] the result holds the finished runs, and as partial runs those that were past their warm-up.
+/// A scenario without any measurement has no runs.
 ///
 /// # Errors
 /// Returns the error of the first scenario that cannot be run.

@@ -66,8 +66,8 @@ enum NewQueue {
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// Replaces the scenario by `to`, which differs in rates and queues of links and in rates of flows only. After an error nothing has
-    /// changed.
+    /// Replaces the scenario by `to`, which differs in rates and queues of links and in rates of flows only. After an
+    /// error nothing has changed.
     pub(crate) fn change(&mut self, to: &Scenario) -> Result<(), ChangeError> {
         if *self.scenario == *to {
             return Ok(());
@@ -145,7 +145,8 @@ impl<O: Observer> Network<O> {
         };
     }
 
-    /// Sets the rates of the links of a group's hosts, the first of which is `first`. Returns the number of the link after them.
+    /// Sets the rates of the links of a group's hosts, the first of which is `first`. Returns the number of the link
+    /// after them.
     fn set_host_rates(&mut self, now: Time, first: u32, before: &FlowGroup, after: &FlowGroup) -> u32 {
         let ends = [(&before.source, &after.source), (&before.sink, &after.sink)];
         let ends: Vec<(&Access, &Access)> =
@@ -233,8 +234,8 @@ fn unchangeable_group(from: &FlowGroup, to: &FlowGroup) -> FlowGroup {
     group
 }
 
-/// Returns the rate of the sources of flows, `Some(None)` if it is unlimited; `None` for flows whose rate cannot change: TCP, and UDP
-/// in slots or from a trace.
+/// Returns the rate of the sources of flows, `Some(None)` if it is unlimited; `None` for flows whose rate cannot
+/// change: TCP, and UDP in slots or from a trace.
 const fn source_rate(traffic: &Traffic) -> Option<Option<Rate>> {
     match traffic {
         Traffic::Udp(udp) if has_rate(&udp.source) => Some(Some(udp.rate)),
@@ -243,7 +244,8 @@ const fn source_rate(traffic: &Traffic) -> Option<Option<Rate>> {
     }
 }
 
-/// Returns true for sources that send at [`Udp::rate`](fairlane_scenario::Udp::rate); slots and traces have times of their own.
+/// Returns true for sources that send at [`Udp::rate`](fairlane_scenario::Udp::rate); slots and traces have times of
+/// their own.
 const fn has_rate(source: &Source) -> bool {
     matches!(source, Source::Cbr { .. } | Source::Poisson | Source::OnOff(_))
 }

@@ -107,7 +107,8 @@ impl From<QueueError> for Error {
     }
 }
 
-/// Runs `scenario` once and returns the measurements. Each run number has its own randomness. `observer` follows the run.
+/// Runs `scenario` once and returns the measurements. Each run number has its own randomness. `observer` follows the
+/// run.
 ///
 /// After [`Control::stop`] it returns the measurements so far, as a partial run.
 ///
@@ -233,8 +234,8 @@ impl<'s, O: Observer> Engine<'s, O> {
         self.result(partial)
     }
 
-    /// Handles the events before `until`, and starts the measurement at the end of the warm-up; returns true if `control` stopped
-    /// the run.
+    /// Handles the events before `until`, and starts the measurement at the end of the warm-up; returns true if
+    /// `control` stopped the run.
     pub(crate) fn advance_to(&mut self, until: Time, control: &Control) -> bool {
         let warmup = Time::ZERO + self.scenario.warmup;
         if self.from.is_none() && warmup <= until {
@@ -420,8 +421,8 @@ fn tallies<'a>(
     counted.map(|((flow, dropped), lost)| Tally { totals: flow.totals(), dropped: *dropped, lost: *lost })
 }
 
-/// Returns the counts of each flow from `before` to its end, with the transfers it has completed by then. `exits` is the last metered queue on
-/// each group's path.
+/// Returns the counts of each flow from `before` to its end, with the transfers it has completed by then. `exits` is
+/// the last metered queue on each group's path.
 fn flow_runs(
     scenario: &Scenario,
     exits: &[Option<usize>],

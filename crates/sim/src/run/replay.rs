@@ -71,8 +71,8 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
 
     /// Returns an empty queue of a discipline of the caller with a link of `rate`.
     ///
-    /// `custom` is called once, with the name of the link and with its rate and seed. Outcomes show the discipline that it returns under
-    /// the name returned with it.
+    /// `custom` is called once, with the name of the link and with its rate and seed. Outcomes show the discipline that
+    /// it returns under the name returned with it.
     ///
     /// # Errors
     /// That of `custom`, or [`Error::NoRate`] if the rate is zero.

@@ -17,8 +17,8 @@ use crate::shortcuts::Shortcuts;
 
 /// A run of a scenario that advances in steps, as control loops and other simulators need it.
 ///
-/// However it is cut into steps, it does what [`run`](crate::run) does and gives the same measurements, bit by bit, unless it is
-/// [changed](Self::change). Between steps its flows and queues can be read.
+/// However it is cut into steps, it does what [`run`](crate::run) does and gives the same measurements, bit by bit,
+/// unless it is [changed](Self::change). Between steps its flows and queues can be read.
 ///
 /// ```
 /// use fairlane_qdisc::{Duration, Time};
@@ -142,8 +142,8 @@ impl<O: Observer> Simulation<O> {
         &self.engine.scenario
     }
 
-    /// Handles every event before `until`. Returns false if `control` stopped it: then [`now`](Self::now) is earlier, and another step
-    /// continues. A step handles some thousand events before it looks at `control`.
+    /// Handles every event before `until`. Returns false if `control` stopped it: then [`now`](Self::now) is earlier,
+    /// and another step continues. A step handles some thousand events before it looks at `control`.
     ///
     /// # Errors
     /// `until` is in the past or after the end of the scenario.
@@ -178,24 +178,24 @@ impl<O: Observer> Simulation<O> {
         links.filter_map(|(number, link)| queue_sample(number, link))
     }
 
-    /// Returns the rate at which the queue of `link` is emptied now: that of its shaper, or else of the link; `None` if there is no such
-    /// link.
+    /// Returns the rate at which the queue of `link` is emptied now: that of its shaper, or else of the link; `None` if
+    /// there is no such link.
     #[must_use]
     pub fn queue_rate(&self, link: u32) -> Option<Rate> {
         self.engine.part.network.topology.queue_rate(self.now(), link)
     }
 
-    /// Goes on with `scenario`, which may differ from the present one in the rates of links, of hosts' links, of TFRC, and of UDP sources
-    /// that have a rate, and in the queues of links.
+    /// Goes on with `scenario`, which may differ from the present one in the rates of links, of hosts' links, of TFRC,
+    /// and of UDP sources that have a rate, and in the queues of links.
     ///
-    /// A link's rate holds from its next packet on, a source's from the packet after the next one. Where parameters of a queue differ, a
-    /// new discipline takes the packets that arrive, and those in the queue leave first, as when a router reloads its configuration; where
-    /// only the rate differs, the discipline keeps its state. Outcomes show the last discipline, count the packets of all, and give no
-    /// fair rates.
+    /// A link's rate holds from its next packet on, a source's from the packet after the next one. Where parameters of
+    /// a queue differ, a new discipline takes the packets that arrive, and those in the queue leave first, as when a
+    /// router reloads its configuration; where only the rate differs, the discipline keeps its state. Outcomes show the
+    /// last discipline, count the packets of all, and give no fair rates.
     ///
     /// # Errors
-    /// The scenario differs in something else, a parameter is not valid, a rate is zero, or the queue has a discipline of the caller.
-    /// Nothing has changed then.
+    /// The scenario differs in something else, a parameter is not valid, a rate is zero, or the queue has a discipline
+    /// of the caller. Nothing has changed then.
     pub fn change(&mut self, scenario: &Scenario) -> Result<(), ChangeError> {
         self.engine.change(scenario)
     }

@@ -27,8 +27,8 @@ pub fn undivided(scenario: &Scenario) -> Result<Option<Undivided>, Error> {
     Ok(if single { Some(Undivided::OneFlow) } else { reason })
 }
 
-/// Runs `scenario` as [`run`](crate::run) does, on up to `threads` threads. The result is the same, however many there are. A scenario that cannot be
-/// [divided](undivided) is run on one.
+/// Runs `scenario` as [`run`](crate::run) does, on up to `threads` threads. The result is the same, however many there
+/// are. A scenario that cannot be [divided](undivided) is run on one.
 ///
 /// # Errors
 /// As [`run`](crate::run); and [`Error::Threads`] if it cannot start threads.

@@ -35,13 +35,14 @@ impl Calendar {
         wheel.bound() < before
     }
 
-    /// Returns an arrival that no packet comes before: the first one, or one of no packet. [`front`](Self::front) tells which.
+    /// Returns an arrival that no packet comes before: the first one, or one of no packet. [`front`](Self::front) tells
+    /// which.
     pub(crate) fn bound(&self, place: u32) -> FirstArrival {
         self.wheel.as_ref().map_or(FirstArrival::NONE, |wheel| FirstArrival::decode(wheel.bound(), place))
     }
 
-    /// Returns the packet whose arrival is the [bound](Self::bound). If it is that of no packet, finds a later bound and
-    /// returns `None`.
+    /// Returns the packet whose arrival is the [bound](Self::bound). If it is that of no packet, finds a later bound
+    /// and returns `None`.
     pub(crate) fn front(&mut self) -> Option<&Packet> {
         self.wheel.as_mut()?.front()
     }

@@ -14,7 +14,8 @@ use crate::schedule::upcoming::{FAR, NEAR, Upcoming};
 #[derive(Debug)]
 pub(crate) struct DelayLine {
     slots: Vec<Packet>,
-    /// The positions of the first packet and after the last one, which only grow; a slot's index is the position modulo the size.
+    /// The positions of the first packet and after the last one, which only grow; a slot's index is the position modulo
+    /// the size.
     head: usize,
     tail: usize,
     /// The time of the last packet; [`Time::MAX`] if there is none, so that [`push_behind`](Self::push_behind) has one
@@ -30,8 +31,8 @@ impl Default for DelayLine {
     }
 }
 
-/// How far from its end a line looks for the place of a packet. Sizes that differ, or fractions of a nanosecond, let a packet
-/// arrive a little before others.
+/// How far from its end a line looks for the place of a packet. Sizes that differ, or fractions of a nanosecond, let a
+/// packet arrive a little before others.
 const REACH: usize = 16;
 
 /// The size of the first ring.
@@ -52,8 +53,8 @@ impl DelayLine {
         true
     }
 
-    /// Adds `packet` where it belongs, and tells whether it is the first one; returns `None`, and adds nothing, if that is too
-    /// far from the end.
+    /// Adds `packet` where it belongs, and tells whether it is the first one; returns `None`, and adds nothing, if that
+    /// is too far from the end.
     pub(crate) fn insert(&mut self, packet: &Packet) -> Option<bool> {
         let is_before = |other: &Packet| arrival_order(packet, other).is_lt();
         if self.len() > REACH && is_before(&self.at(self.len() - 1 - REACH)) {
@@ -159,8 +160,8 @@ mod tests {
         }
     }
 
-    /// Compares with a sorted list. Would catch packets that are lost or out of order, a first packet that is not announced, and
-    /// packets of a flow that overtake each other.
+    /// Compares with a sorted list. Would catch packets that are lost or out of order, a first packet that is not
+    /// announced, and packets of a flow that overtake each other.
     #[test]
     fn packets_come_out_in_order() {
         let mut random = Seed::new(1).stream("line");
@@ -193,8 +194,8 @@ mod tests {
         assert!(refused > 0, "no packet came too early");
     }
 
-    /// Packets that come a little before others are announced, too. Would catch what costs time and changes no result: a packet
-    /// that is put before others that have been announced, and never is.
+    /// Packets that come a little before others are announced, too. Would catch what costs time and changes no result:
+    /// a packet that is put before others that have been announced, and never is.
     #[test]
     fn each_packet_is_announced_before_it_is_taken() {
         let mut random = Seed::new(3).stream("line");

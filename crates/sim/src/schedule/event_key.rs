@@ -1,9 +1,8 @@
 //! The total order of events: time, then kind, then a hash of the link or flow.
 //!
-//! But for packets of a flow that arrive at one place at the same time, the order never depends on which event was scheduled
-//! first, so it is the same however a run is divided. At each time
-//! another [tie-break](tie_break) hash decides: flows of equal paths meet at the same nanosecond again and again, and none
-//! may always come first.
+//! But for packets of a flow that arrive at one place at the same time, the order never depends on which event was
+//! scheduled first, so it is the same however a run is divided. At each time another [tie-break](tie_break) hash
+//! decides: flows of equal paths meet at the same nanosecond again and again, and none may always come first.
 
 use std::cmp::Ordering;
 
@@ -11,8 +10,8 @@ use fairlane_qdisc::Time;
 
 use crate::packet::Packet;
 
-/// The kind of an event, and the number of the link, flow or shaper that handles it. At the same time a link becomes free before packets
-/// arrive, and packets arrive before timers fire.
+/// The kind of an event, and the number of the link, flow or shaper that handles it. At the same time a link becomes
+/// free before packets arrive, and packets arrive before timers fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// This link has finished a transmission.
@@ -82,9 +81,9 @@ pub(crate) const fn start_key(at: Time) -> u128 {
     (at.as_nanos() as u128) << 64
 }
 
-/// Returns the bits that are inverted in the numbers of links and flows to order them at this time: the upper bits of its
-/// product with 2^64 over the golden ratio (Knuth 1998, section 6.4). Of two numbers, each is the smaller one at half of
-/// all times.
+/// Returns the bits that are inverted in the numbers of links and flows to order them at this time: the upper bits of
+/// its product with 2^64 over the golden ratio (Knuth 1998, section 6.4). Of two numbers, each is the smaller one at
+/// half of all times.
 #[inline]
 pub(crate) const fn tie_break(at: Time) -> u32 {
     let product = at.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -103,8 +102,8 @@ pub(crate) fn arrival_order(a: &Packet, b: &Packet) -> Ordering {
     a.at.cmp(&b.at).then_with(|| (a.flow ^ tie_break(a.at)).cmp(&(b.flow ^ tie_break(b.at))))
 }
 
-/// The next arrival at one of several places, such as delay lines. It is two words, so that it stays in registers: to read 16
-/// bytes at once that have just been written in parts stalls the processor.
+/// The next arrival at one of several places, such as delay lines. It is two words, so that it stays in registers: to
+/// read 16 bytes at once that have just been written in parts stalls the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FirstArrival {
     pub(crate) at: Time,
@@ -140,8 +139,8 @@ impl FirstArrival {
         arrival_key(self.at, (self.tag >> 32) as u32)
     }
 
-    /// Returns true if this packet arrives before the other one. Of packets of a flow that arrive at the same time, that of
-    /// the lower place comes first.
+    /// Returns true if this packet arrives before the other one. Of packets of a flow that arrive at the same time,
+    /// that of the lower place comes first.
     #[inline(always)]
     pub(crate) fn comes_before(&self, other: &Self) -> bool {
         self.at < other.at || (self.at == other.at && self.wins_tie(other))
@@ -179,7 +178,8 @@ mod tests {
         assert!(keys.iter().zip(targets).all(|(key, target)| Target::decode(*key) == target && time_of(*key) == at));
     }
 
-    /// Packets of a link of 20 Mbit/s meet at multiples of their time on it. Would catch flows that come first at more than half of these times.
+    /// Packets of a link of 20 Mbit/s meet at multiples of their time on it. Would catch flows that come first at more
+    /// than half of these times.
     #[test]
     fn no_flow_is_always_first() {
         for (a, b) in [(0, 1), (3, 7), (0, 299), (255, 256)] {

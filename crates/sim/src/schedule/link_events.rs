@@ -37,9 +37,9 @@ impl LinkEvents {
         Self { lookahead, free: Time::MAX, release: Time::MAX, next: Time::MAX }
     }
 
-    /// Returns the next event before `until`, with its time, where the next packet arrives at `arrival`. It is removed, but for
-    /// that packet. Of events of the same time, the link becomes free first, then its discipline releases a packet, then
-    /// packets arrive.
+    /// Returns the next event before `until`, with its time, where the next packet arrives at `arrival`. It is removed,
+    /// but for that packet. Of events of the same time, the link becomes free first, then its discipline releases a
+    /// packet, then packets arrive.
     #[inline(always)]
     pub(crate) fn next_before(&mut self, until: Time, arrival: Time) -> Option<(Time, LinkEvent)> {
         let own = self.free.min(self.release);
@@ -59,8 +59,9 @@ impl LinkEvents {
         Some((at, LinkEvent::Release))
     }
 
-    /// Notes the time of the next event, and returns the key by which `link`, whose next arrival has this tag, is ordered among all events: that of its next event,
-    /// or, if it is processed lazily, the time at which the effects of its events are needed. While it sends, arrivals have no effect.
+    /// Notes the time of the next event, and returns the key by which `link`, whose next arrival has this tag, is
+    /// ordered among all events: that of its next event, or, if it is processed lazily, the time at which the effects
+    /// of its events are needed. While it sends, arrivals have no effect.
     pub(crate) fn key(&mut self, link: u32, first: FirstArrival, tag: u32) -> u128 {
         let own = u128::from(Ports::tag_of_link(link));
         self.next = self.free.min(self.release).min(first.at);

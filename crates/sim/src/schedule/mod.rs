@@ -52,8 +52,8 @@ impl Line {
     }
 }
 
-/// The ports of a network. Each source of packets to a port has a line, and all lines are numbered: of packets of a flow that
-/// arrive at several ports at the same time that of the lower line comes first.
+/// The ports of a network. Each source of packets to a port has a line, and all lines are numbered: of packets of a
+/// flow that arrive at several ports at the same time that of the lower line comes first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ports {
     /// For each link between nodes: the lines to it, and its [lookahead](LinkEvents::lookahead).
@@ -89,8 +89,8 @@ impl Ports {
         links + 1
     }
 
-    /// Returns the tag in keys of the events at a link, or at a port after those of links, and of the packets in its calendar.
-    /// The timing wheel has tag 0.
+    /// Returns the tag in keys of the events at a link, or at a port after those of links, and of the packets in its
+    /// calendar. The timing wheel has tag 0.
     pub(crate) const fn tag_of_link(link: u32) -> u32 {
         link + 1
     }
@@ -115,9 +115,9 @@ impl Ports {
     }
 }
 
-/// Each event is kept where that is cheapest: packets in the [port](Port) of their destination, the events of links between
-/// nodes in [`LinkEvents`], and all else in a [timing wheel](TimingWheel). The next event is the
-/// earlier of two: that of a [tournament](Tournament) of links and the wheel, and that of the port of hosts.
+/// Each event is kept where that is cheapest: packets in the [port](Port) of their destination, the events of links
+/// between nodes in [`LinkEvents`], and all else in a [timing wheel](TimingWheel). The next event is the earlier of
+/// two: that of a [tournament](Tournament) of links and the wheel, and that of the port of hosts.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     timers: TimingWheel<()>,
@@ -257,8 +257,8 @@ impl Schedule {
         popped
     }
 
-    /// Takes the events at `link`, and its port, until they are [put back](Self::put_back). Nothing is sent there meanwhile,
-    /// since no route crosses a link twice in a row.
+    /// Takes the events at `link`, and its port, until they are [put back](Self::put_back). Nothing is sent there
+    /// meanwhile, since no route crosses a link twice in a row.
     pub(crate) fn take_out(&mut self, link: u32) -> (LinkEvents, Port) {
         (self.links[link as usize], std::mem::take(&mut self.ports[link as usize]))
     }

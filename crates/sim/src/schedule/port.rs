@@ -13,8 +13,8 @@ use crate::schedule::upcoming::Upcoming;
 ///
 /// Packets from one source, a link or the hosts of a group, arrive in the order in which they were sent: they are on a
 /// delay line. A packet that waited for its host's link, or left a reordering link, may be further out of that order
-/// than a line reaches: then it is in the calendar. Of packets of a flow that arrive at the same time, that in the calendar
-/// comes first.
+/// than a line reaches: then it is in the calendar. Of packets of a flow that arrive at the same time, that in the
+/// calendar comes first.
 #[derive(Debug, Default)]
 pub(crate) struct Port {
     /// The line of each source.
@@ -30,8 +30,9 @@ pub(crate) struct Port {
 const CALENDAR: u32 = 0;
 
 impl Port {
-    /// Returns a port without packets, with a calendar and a source for each further one of `tags`, in whose order packets of a
-    /// flow arrive that arrive at several ports at the same time. `events_per_second` affects the speed and nothing else.
+    /// Returns a port without packets, with a calendar and a source for each further one of `tags`, in whose order
+    /// packets of a flow arrive that arrive at several ports at the same time. `events_per_second` affects the speed
+    /// and nothing else.
     pub(crate) fn new(tags: Vec<u32>, events_per_second: f64) -> Self {
         Self {
             lines: tags.iter().skip(1).map(|_| DelayLine::default()).collect(),
@@ -41,8 +42,8 @@ impl Port {
         }
     }
 
-    /// Adds `packet`, which arrives at `at` at this step of its route, behind others on this line; returns false, and adds
-    /// nothing, where it may be the first one or out of order: then [`insert`](Self::insert) adds it.
+    /// Adds `packet`, which arrives at `at` at this step of its route, behind others on this line; returns false, and
+    /// adds nothing, where it may be the first one or out of order: then [`insert`](Self::insert) adds it.
     #[inline(always)]
     pub(crate) fn push_behind(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32)) -> bool {
         self.lines[line as usize].push_behind(packet, at, route)

@@ -11,8 +11,8 @@ fn packet(at: u64, flow: u32, seq: u32) -> Packet {
     Packet { sent, at, flow, seq, bytes: 1, route: 0, sack: NO_SACK, flags, class: 0 }
 }
 
-/// Compares a port with a sorted list: packets in order and late ones from three sources, a few of them far out of order.
-/// Would catch a packet that is lost, doubled or out of order, and a first arrival that is too late.
+/// Compares a port with a sorted list: packets in order and late ones from three sources, a few of them far out of
+/// order. Would catch a packet that is lost, doubled or out of order, and a first arrival that is too late.
 #[test]
 fn packets_leave_a_port_in_order() {
     for events_per_second in [1e3, 1e7, 1e9] {
@@ -51,7 +51,8 @@ fn packets_leave_a_port_in_order() {
     }
 }
 
-/// Would catch a packet of which its link does not know, so that it would be handled late: each comes before all others.
+/// Would catch a packet of which its link does not know, so that it would be handled late: each comes before all
+/// others.
 #[test]
 fn a_link_knows_of_its_first_packet() {
     let lookahead = Duration::from_millis(1);

@@ -39,8 +39,8 @@ impl Timer {
         earlier.then_some(deadline)
     }
 
-    /// Returns true, and turns the timer off, if the event at `now` is the pending one. An event that an earlier deadline
-    /// has replaced is to be ignored.
+    /// Returns true, and turns the timer off, if the event at `now` is the pending one. An event that an earlier
+    /// deadline has replaced is to be ignored.
     pub(crate) fn fires(&mut self, now: Time) -> bool {
         let fires = self.0 == now;
         if fires {

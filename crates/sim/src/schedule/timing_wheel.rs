@@ -248,15 +248,15 @@ impl<T: Copy> TimingWheel<T> {
         self.bound = self.bound.min(bound);
     }
 
-    /// Returns a key that none of the events is before: that of the next one, or the beginning of the next rotation if it is there;
-    /// [`NEVER`] if there are no events.
+    /// Returns a key that none of the events is before: that of the next one, or the beginning of the next rotation if
+    /// it is there; [`NEVER`] if there are no events.
     #[inline]
     pub(crate) const fn bound(&self) -> u128 {
         self.bound
     }
 
-    /// Returns the item of the event whose key is the [bound](Self::bound). If that is the beginning of a rotation, moves on
-    /// to it and returns `None`.
+    /// Returns the item of the event whose key is the [bound](Self::bound). If that is the beginning of a rotation,
+    /// moves on to it and returns `None`.
     pub(crate) fn front(&mut self) -> Option<&T> {
         if self.due.is_empty() {
             let is_exact = self.advance();
@@ -268,8 +268,8 @@ impl<T: Copy> TimingWheel<T> {
         self.due.last().map(|(_, item)| item)
     }
 
-    /// Removes and returns the event whose key is the [bound](Self::bound). If that is the beginning of a rotation, moves on to it
-    /// and returns `None`.
+    /// Removes and returns the event whose key is the [bound](Self::bound). If that is the beginning of a rotation,
+    /// moves on to it and returns `None`.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(u128, T)> {
         let mut next = self.due.pop();
@@ -280,8 +280,8 @@ impl<T: Copy> TimingWheel<T> {
         next
     }
 
-    /// Calls `each` with the events of the next slots of this rotation, about `count` of them; with none while such events are
-    /// still to come.
+    /// Calls `each` with the events of the next slots of this rotation, about `count` of them; with none while such
+    /// events are still to come.
     pub(crate) fn announce(&mut self, count: usize, each: &mut dyn FnMut(u128, &T)) {
         if self.current + 1 < self.announced {
             return;
@@ -307,8 +307,8 @@ impl<T: Copy> TimingWheel<T> {
         self.due.insert(later.map_or(0, |index| index + 1), event);
     }
 
-    /// Advances to the next slot of this rotation that holds events and returns true, or else advances to the beginning of the next
-    /// rotation.
+    /// Advances to the next slot of this rotation that holds events and returns true, or else advances to the beginning
+    /// of the next rotation.
     fn advance(&mut self) -> bool {
         let slot = self.fine.occupied.next(self.current % SLOTS);
         match slot {
@@ -352,7 +352,8 @@ impl<T: Copy> TimingWheel<T> {
         near.into_iter().chain(far).min()
     }
 
-    /// Returns the first key of the slot, or else the beginning of the rotation, to which [`advance`](Self::advance) would go.
+    /// Returns the first key of the slot, or else the beginning of the rotation, to which [`advance`](Self::advance)
+    /// would go.
     fn next_bound(&self) -> u128 {
         if let Some(position) = self.fine.occupied.next(self.current % SLOTS) {
             return self.chains.least(self.fine.heads[position as usize]);
@@ -403,8 +404,9 @@ mod tests {
         }
     }
 
-    /// Compares the queue with a sorted list, for events at all distances, pushed while others are removed, also while the queue has moved
-    /// on to a rotation and not yet to its first event. Would catch any event that is lost, doubled or out of order.
+    /// Compares the queue with a sorted list, for events at all distances, pushed while others are removed, also while
+    /// the queue has moved on to a rotation and not yet to its first event. Would catch any event that is lost, doubled
+    /// or out of order.
     #[test]
     fn comes_out_by_keys() {
         let key = |(at, number)| event_key(Time::from_nanos(at), Target::Source(number));
@@ -450,8 +452,8 @@ mod tests {
         assert_eq!(rest, [Target::Source(1), Target::Source(2)]);
     }
 
-    /// Of the events of a rotation each is announced once before its slot comes, about eight at a time. Would catch what costs time and changes no
-    /// result: events that are not announced, or again and again.
+    /// Of the events of a rotation each is announced once before its slot comes, about eight at a time. Would catch
+    /// what costs time and changes no result: events that are not announced, or again and again.
     #[test]
     fn each_event_is_announced_once() {
         let mut random = Seed::new(3).stream("events");

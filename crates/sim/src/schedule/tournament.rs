@@ -3,16 +3,16 @@
 /// A key that comes after all others.
 pub(crate) const NEVER: u128 = u128::MAX << 32;
 
-/// A tournament of keys: each inner node of a binary tree passes on the smaller key of its two children, so a changed key
-/// costs a comparison for each level. The lowest 32 bits of a key are its tag. Each leaf has its own tags, so no two
-/// keys are equal.
+/// A tournament of keys: each inner node of a binary tree passes on the smaller key of its two children, so a changed
+/// key costs a comparison for each level. The lowest 32 bits of a key are its tag. Each leaf has its own tags, so no
+/// two keys are equal.
 #[derive(Debug)]
 pub(crate) struct Tournament {
-    /// The keys of each inner node's children. The root is at 1, and the children of node `n` are `2n` and `2n + 1`; the
-    /// leaves come last, filled up to a power of two.
+    /// The keys of each inner node's children. The root is at 1, and the children of node `n` are `2n` and `2n + 1`;
+    /// the leaves come last, filled up to a power of two.
     matches: Vec<[u128; 2]>,
-    /// The leaf that won last. Its key changes almost always before the next winner is asked for, so its matches are played
-    /// only then.
+    /// The leaf that won last. Its key changes almost always before the next winner is asked for, so its matches are
+    /// played only then.
     last: usize,
     /// The winner, unless a key has changed since.
     known: Option<u128>,

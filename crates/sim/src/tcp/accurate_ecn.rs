@@ -1,4 +1,5 @@
-//! The feedback of accurate ECN (RFC 9768): a counter of marked segments, of which each acknowledgement carries three bits.
+//! The feedback of accurate ECN (RFC 9768): a counter of marked segments, of which each acknowledgement carries three
+//! bits.
 //!
 //! Only the counter in the header is here, without the option of the RFC's section 3.2.3. Its use is configured, not
 //! negotiated.
@@ -28,8 +29,8 @@ impl MarkCounter {
         Self { count: INITIAL, unacknowledged: 0, last: false }
     }
 
-    /// Counts a segment. Returns true if it is to be acknowledged at once: the first marked one after one that was not, and the second
-    /// marked one since the last acknowledgement.
+    /// Counts a segment. Returns true if it is to be acknowledged at once: the first marked one after one that was not,
+    /// and the second marked one since the last acknowledgement.
     pub(super) fn received(&mut self, marked: bool) -> bool {
         let first = marked && !self.last;
         self.last = marked;
@@ -61,11 +62,11 @@ impl MarkFeedback {
         Self { count: INITIAL, delivered: 0 }
     }
 
-    /// Returns the number of marked segments that an acknowledgement with `ace` tells of, now that `delivered` segments are known to have
-    /// arrived.
+    /// Returns the number of marked segments that an acknowledgement with `ace` tells of, now that `delivered` segments
+    /// are known to have arrived.
     ///
-    /// If it tells of so many arrivals that the counter may have gone round, it is taken to have done so as often as possible (section
-    /// 3.2.2.5.2 and appendix A.2.1).
+    /// If it tells of so many arrivals that the counter may have gone round, it is taken to have done so as often as
+    /// possible (section 3.2.2.5.2 and appendix A.2.1).
     pub(super) fn marked(&mut self, ace: u8, delivered: u32) -> u32 {
         let new = delivered.saturating_sub(self.delivered);
         self.delivered = self.delivered.max(delivered);
@@ -80,8 +81,8 @@ impl MarkFeedback {
 mod tests {
     use super::*;
 
-    /// By hand from section 3.2.2.5.1. Would catch a counter that does not begin at 5, marks of which none is acknowledged, and an
-    /// acknowledgement for each.
+    /// By hand from section 3.2.2.5.1. Would catch a counter that does not begin at 5, marks of which none is
+    /// acknowledged, and an acknowledgement for each.
     #[test]
     fn the_receiver_counts_from_five() {
         let mut counter = MarkCounter::new();
@@ -96,8 +97,8 @@ mod tests {
         assert_eq!(counter.acknowledge(), 0);
     }
 
-    /// Appendix A.2.1 by hand: dSafer.cep = n - ((n - d.cep) mod 8) for n newly acknowledged segments. With 10 segments a step of 2 is
-    /// taken for 10, and one of 3 for 3; with 9 a step of 2 is 2, and one of 0 is 8.
+    /// Appendix A.2.1 by hand: dSafer.cep = n - ((n - d.cep) mod 8) for n newly acknowledged segments. With 10 segments
+    /// a step of 2 is taken for 10, and one of 3 for 3; with 9 a step of 2 is 2, and one of 0 is 8.
     #[test]
     fn the_sender_takes_the_safest_likely_case() {
         let mut feedback = MarkFeedback::new();
@@ -110,8 +111,9 @@ mod tests {
         assert_eq!((feedback.marked(5, 42), feedback.marked(6, 49)), (0, 1));
     }
 
-    /// All segments are marked, and acknowledgements of two segments each are lost in runs. Would catch a run of three lost ones, which tells of eight
-    /// marks at once, that counts as none, and any other loss of fewer than 16 marks that is not made up for.
+    /// All segments are marked, and acknowledgements of two segments each are lost in runs. Would catch a run of three
+    /// lost ones, which tells of eight marks at once, that counts as none, and any other loss of fewer than 16 marks
+    /// that is not made up for.
     #[test]
     fn lost_acknowledgements_cost_nothing_if_all_is_marked() {
         for lost in 0..8_u32 {

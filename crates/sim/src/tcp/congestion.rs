@@ -1,8 +1,8 @@
 //! Congestion control: how the window grows, how far congestion reduces it, and when pacing allows the next segment. It
 //! is independent of [loss recovery](super::recovery).
 //!
-//! Plain Reno needs no state but the window. The state of other algorithms is kept in a [`CongestionControl`] behind one
-//! pointer, so that a million Reno senders stay small.
+//! Plain Reno needs no state but the window. The state of other algorithms is kept in a [`CongestionControl`] behind
+//! one pointer, so that a million Reno senders stay small.
 
 mod bbr;
 mod bbr3;
@@ -61,8 +61,8 @@ pub(super) struct AckSample {
     pub(super) max: u32,
     /// The number of segments that it acknowledges for the first time.
     pub(super) acked: u32,
-    /// Reno's window grows by the segments acknowledged (RFC 3465); otherwise each acknowledgement counts as one (RFC 5681,
-    /// section 3.1).
+    /// Reno's window grows by the segments acknowledged (RFC 3465); otherwise each acknowledgement counts as one (RFC
+    /// 5681, section 3.1).
     pub(super) byte_counting: bool,
     /// The largest growth in slow start, in segments: the limit L of RFC 3465, sections 2.2 and 2.3.
     pub(super) limit: u32,
@@ -169,7 +169,8 @@ enum SlowStartExit {
     HyStartPlusPlus(HyStartPlusPlus),
 }
 
-// Most senders have no `CongestionControl`, so its methods are `cold`, and take samples by value: these need no memory without it.
+// Most senders have no `CongestionControl`, so its methods are `cold`, and take samples by value: these need no memory
+// without it.
 impl CongestionControl {
     /// Returns the congestion control of `tcp`; `None` for plain Reno. `phase` differs between senders.
     pub(super) fn new(tcp: &Tcp, phase: u64) -> Option<Box<Self>> {
@@ -319,8 +320,8 @@ impl CongestionControl {
         }
     }
 
-    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding. `in_flight` counts the segments in the network with
-    /// this one if a model of the path sets the window.
+    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding. `in_flight` counts the segments in
+    /// the network with this one if a model of the path sets the window.
     #[cold]
     pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
         match &mut self.algorithm {

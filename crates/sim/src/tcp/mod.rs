@@ -1,7 +1,7 @@
 //! TCP as two state machines without a clock and without I/O, written from the RFCs.
 //!
-//! Sequence numbers count segments, as in ns-2: segment 0 is the first, and an acknowledgement has the number of the next
-//! segment expected.
+//! Sequence numbers count segments, as in ns-2: segment 0 is the first, and an acknowledgement has the number of the
+//! next segment expected.
 
 mod accurate_ecn;
 mod congestion;
@@ -44,7 +44,8 @@ pub struct Ack {
     /// The time at which the segment that caused the acknowledgement was sent (RFC 7323); with delayed
     /// acknowledgements, the first of those acknowledged.
     pub echo: Time,
-    /// The one-way delay of the segment that caused the acknowledgement, for congestion control that asks for it (LEDBAT, RFC 6817).
+    /// The one-way delay of the segment that caused the acknowledgement, for congestion control that asks for it
+    /// (LEDBAT, RFC 6817).
     pub delay: Option<Duration>,
 }
 

@@ -2,8 +2,8 @@
 
 use fairlane_qdisc::prefetch::prefetch;
 
-/// Disjoint ranges `[start, end)` that do not touch, in rising order. The set is empty until a segment is lost, so a flow
-/// without losses never allocates.
+/// Disjoint ranges `[start, end)` that do not touch, in rising order. The set is empty until a segment is lost, so a
+/// flow without losses never allocates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges(Vec<(u32, u32)>);
 
@@ -22,8 +22,8 @@ impl Ranges {
         prefetch(self.0.first());
     }
 
-    /// Adds `[start, end)`, which is not empty, merged with the ranges that it overlaps or touches. Calls `each` for each range within it that was not
-    /// in the set, in rising order.
+    /// Adds `[start, end)`, which is not empty, merged with the ranges that it overlaps or touches. Calls `each` for
+    /// each range within it that was not in the set, in rising order.
     pub(super) fn insert(&mut self, start: u32, end: u32, mut each: impl FnMut(u32, u32)) -> Inserted {
         // Mostly it comes last.
         if let Some(last) = self.0.last_mut().filter(|last| last.0 <= start && start <= last.1) {

@@ -19,8 +19,8 @@ pub struct TcpReceiver {
     acknowledged: u32,
     /// The segments that have arrived beyond `next`.
     early: Ranges,
-    /// The three ranges of `early` that changed most recently, the latest first. A range below `next`, which has been acknowledged, may still be among
-    /// them and does not count; (0, 0) is none.
+    /// The three ranges of `early` that changed most recently, the latest first. A range below `next`, which has been
+    /// acknowledged, may still be among them and does not count; (0, 0) is none.
     recent: [(u32, u32); 3],
     /// The timestamp to echo (TS.Recent of RFC 7323).
     echo: Time,
@@ -159,7 +159,8 @@ impl TcpReceiver {
         self.deadline().is_some_and(|deadline| now >= deadline).then(|| self.acknowledge())
     }
 
-    /// Returns the delayed acknowledgement, if there is one, at once: it travels with data of the receiving application.
+    /// Returns the delayed acknowledgement, if there is one, at once: it travels with data of the receiving
+    /// application.
     pub fn flush(&mut self) -> Option<Ack> {
         (self.deadline < Time::MAX).then(|| self.acknowledge())
     }

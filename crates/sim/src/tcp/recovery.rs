@@ -19,7 +19,8 @@ use super::Ack;
 use super::congestion::AckSample;
 use super::state::SenderState;
 
-/// The loss recovery of one sender. The compiler would hide the variant in one of their fields, where it takes longer to read.
+/// The loss recovery of one sender. The compiler would hide the variant in one of their fields, where it takes longer
+/// to read.
 #[derive(Clone, Debug)]
 #[repr(u8)]
 pub(super) enum Recovery {
@@ -68,8 +69,8 @@ impl Recovery {
 
     /// Records the SACK blocks of an acknowledgement; `acked` is the number of segments that it acknowledges
     /// cumulatively, which `state` already reflects. Returns true if the
-    /// acknowledgement, should it acknowledge nothing new, counts as a duplicate: with SACK it must bring new information
-    /// (RFC 6675, section 2).
+    /// acknowledgement, should it acknowledge nothing new, counts as a duplicate: with SACK it must bring new
+    /// information (RFC 6675, section 2).
     #[inline]
     pub(super) fn note(&mut self, state: &mut SenderState, ack: &Ack, acked: u32, now: Time) -> bool {
         match self {

@@ -80,7 +80,8 @@ impl Rtt {
         }
     }
 
-    /// Sets the timeout without a sample after a SYN was sent again: 3 s or more, without backoff (RFC 6298, section 5.7).
+    /// Sets the timeout without a sample after a SYN was sent again: 3 s or more, without backoff (RFC 6298, section
+    /// 5.7).
     pub(super) fn restart(&mut self) {
         self.base = self.base.max(AFTER_LOST_SYN.as_nanos());
         self.doublings = 0;
@@ -131,7 +132,8 @@ mod tests {
         rtt.timeout().as_nanos() / 1_000_000
     }
 
-    /// Would catch an interval that is rounded instead of counted in ticks, and any other order of the fixed-point steps.
+    /// Would catch an interval that is rounded instead of counted in ticks, and any other order of the fixed-point
+    /// steps.
     #[test]
     fn counts_ticks_as_bsd() {
         let mut rtt = Rtt::new(&Tcp::ns2_1999(Congestion::Reno, 300), Duration::ZERO);
@@ -167,7 +169,8 @@ mod tests {
         assert_eq!((rtt.mean(), timeout_ms(&rtt)), (Some(Duration::from_millis(100)), 300));
         rtt.sample(ms(100), ms(280), false);
         assert_eq!((rtt.mean(), timeout_ms(&rtt)), (Some(Duration::from_millis(110)), 340));
-        // At a constant round-trip time the deviation vanishes and the granularity of 1 ms stays (RFC 6298, section 2.3).
+        // At a constant round-trip time the deviation vanishes and the granularity of 1 ms stays (RFC 6298, section
+        // 2.3).
         for _ in 0..200 {
             rtt.sample(ms(1_000), ms(1_110), false);
         }

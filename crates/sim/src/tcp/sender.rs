@@ -113,9 +113,9 @@ impl TcpSender {
 
     /// Handles the answer to a SYN; a second one is ignored.
     ///
-    /// The answer to a SYN that was sent once is the first measurement of the round trip. After a copy of it there is none (Karn's
-    /// algorithm), and the timeout is 3 s or more (RFC 6298, section 5.7). After a second copy the window is one segment (RFC 6928,
-    /// section 2).
+    /// The answer to a SYN that was sent once is the first measurement of the round trip. After a copy of it there is
+    /// none (Karn's algorithm), and the timeout is 3 s or more (RFC 6298, section 5.7). After a second copy the window
+    /// is one segment (RFC 6928, section 2).
     pub fn on_syn_ack(&mut self, now: Time, output: &mut impl SegmentSink) {
         let Some(Handshake::SynSent { at, copies }) = self.handshake.as_deref().copied() else { return };
         self.handshake = None;
@@ -340,8 +340,8 @@ impl TcpSender {
         }
     }
 
-    /// Reduces the window or, if it is one segment already and has no fractions, waits for the retransmission timer (RFC 3168, section
-    /// 6.1.2).
+    /// Reduces the window or, if it is one segment already and has no fractions, waits for the retransmission timer
+    /// (RFC 3168, section 6.1.2).
     fn react_to_mark(&mut self, now: Time) {
         let whole = !self.state.window.is_scalable();
         let waits = self.state.ecn_timeout && whole && self.state.window.cwnd() <= 1.0;

@@ -69,8 +69,9 @@ impl SenderState {
         }
     }
 
-    /// Returns the largest growth in slow start on an acknowledgement, in segments (RFC 3465): two (section 2.2), or one
-    /// while segments are acknowledged that were sent before a timeout and may have arrived before it (section 2.3).
+    /// Returns the largest growth in slow start on an acknowledgement, in segments (RFC 3465): two (section 2.2), or
+    /// one while segments are acknowledged that were sent before a timeout and may have arrived before it (section
+    /// 2.3).
     pub(super) fn slow_start_limit(&self) -> u32 {
         if self.una >= self.fast_from { 2 } else { 1 }
     }

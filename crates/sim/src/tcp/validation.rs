@@ -76,7 +76,8 @@ impl Validation {
         }
     }
 
-    /// Returns the part of the window that counts at congestion with `flight` segments outstanding; `None` if that is as ever.
+    /// Returns the part of the window that counts at congestion with `flight` segments outstanding; `None` if that is
+    /// as ever.
     pub(super) fn on_congestion(&mut self, size: WindowSize, flight: u32, signal: CongestionSignal) -> Option<f64> {
         match self {
             Self::Decay(_) => None,

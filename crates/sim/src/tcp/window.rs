@@ -41,8 +41,8 @@ impl Window {
     /// Sets the threshold, at least `floor` unless congestion control has its own smallest window, after congestion
     /// with `flight` segments outstanding.
     ///
-    /// RFC 5681, equation 4, allows at most half the flight after a loss. If the window is smaller than the flight, because it has
-    /// just been reduced, half the window is used, as in ns-2 and BSD. A mark reduces the window.
+    /// RFC 5681, equation 4, allows at most half the flight after a loss. If the window is smaller than the flight,
+    /// because it has just been reduced, half the window is used, as in ns-2 and BSD. A mark reduces the window.
     pub(super) fn cut(&mut self, flight: u32, floor: f64, signal: CongestionSignal) {
         let lost = signal != CongestionSignal::Mark;
         let segments = if lost { self.size.cwnd.min(f64::from(flight)) } else { self.size.cwnd };
@@ -111,15 +111,16 @@ impl Window {
         }
     }
 
-    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding. `in_flight` counts the segments in the network with
-    /// this one if a model of the path sets the window.
+    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding. `in_flight` counts the segments in
+    /// the network with this one if a model of the path sets the window.
     pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
         if let Some(control) = &mut self.control {
             control.on_send(now, seq, idle, in_flight);
         }
     }
 
-    /// Validates the window before the first segment after an idle time; see [`Validation`](super::validation::Validation).
+    /// Validates the window before the first segment after an idle time; see
+    /// [`Validation`](super::validation::Validation).
     pub(super) fn on_restart(&mut self, now: Time, timeout: Duration) {
         if let Some(validation) = self.control.as_mut().and_then(|control| control.validation()) {
             validation.on_restart(&mut self.size, now, timeout);
@@ -164,16 +165,16 @@ impl Window {
         }
     }
 
-    /// Returns the number of segments that may be outstanding, at least 1. `inflation` is added to the window. Where pacing allows for the
-    /// fraction of the window, as for Prague, it is the next whole number.
+    /// Returns the number of segments that may be outstanding, at least 1. `inflation` is added to the window. Where
+    /// pacing allows for the fraction of the window, as for Prague, it is the next whole number.
     pub(super) fn usable(&self, inflation: i32) -> u32 {
         let window = (self.size.cwnd + f64::from(inflation)).max(1.0);
         // The cast saturates.
         (if self.is_scalable() { window.ceil() } else { window } as u32).min(self.receiver)
     }
 
-    /// Returns true if an acknowledgement of new segments lets the window grow: without a mark, or in a scalable congestion control for the
-    /// segments that are not marked.
+    /// Returns true if an acknowledgement of new segments lets the window grow: without a mark, or in a scalable
+    /// congestion control for the segments that are not marked.
     #[inline]
     pub(super) fn grows(&self, sample: &AckSample) -> bool {
         !sample.marked || (self.is_scalable() && sample.marks() < sample.acked)

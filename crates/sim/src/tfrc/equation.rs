@@ -1,5 +1,5 @@
-//! The throughput equation (RFC 5348, section 3.1), by Padhye, Firoiu, Towsley and Kurose (SIGCOMM 1998), with b = 1 and
-//! t_RTO = 4R.
+//! The throughput equation (RFC 5348, section 3.1), by Padhye, Firoiu, Towsley and Kurose (SIGCOMM 1998), with b = 1
+//! and t_RTO = 4R.
 
 /// Returns the rate in bytes per second that TCP would have with packets of `bytes` bytes, a round-trip time of `rtt`
 /// seconds and a loss event rate of `loss`; infinite without losses.

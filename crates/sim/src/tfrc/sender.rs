@@ -4,7 +4,8 @@ use fairlane_qdisc::{Duration, Rate, Time};
 
 use super::{Feedback, throughput};
 
-/// The weight q of the old average of the round-trip time, and that of its square root (RFC 5348, sections 4.3 and 4.5).
+/// The weight q of the old average of the round-trip time, and that of its square root (RFC 5348, sections 4.3 and
+/// 4.5).
 const OLD_WEIGHT: f64 = 0.9;
 /// The longest time between packets t_mbi, in seconds.
 const LONGEST_GAP: f64 = 64.0;
@@ -124,8 +125,8 @@ impl TfrcSender {
         self.update_limited(now);
     }
 
-    /// Handles the timers. Returns the sequence number of the packet to send now, if one is due. To be called at or after
-    /// [`deadline`](Self::deadline).
+    /// Handles the timers. Returns the sequence number of the packet to send now, if one is due. To be called at or
+    /// after [`deadline`](Self::deadline).
     pub fn on_timer(&mut self, now: Time) -> Option<u32> {
         if self.timer.is_some_and(|timer| timer <= now) {
             self.expire(now);
@@ -207,7 +208,8 @@ impl TfrcSender {
         self.limited = if limited { self.limited.or(Some(now)) } else { None };
     }
 
-    /// Adds the rate of a report, removes those older than two round trips, and returns the maximum (Update X_recv_set).
+    /// Adds the rate of a report, removes those older than two round trips, and returns the maximum (Update
+    /// X_recv_set).
     fn update_received(&mut self, now: Time, rtt: f64, receive_rate: f64) -> f64 {
         self.received.retain(|(at, _)| now.since(*at).as_secs() <= 2.0 * rtt);
         self.received.push((now, receive_rate));

@@ -1,7 +1,8 @@
 //! The purpose of autorate: on links that vary as LTE does, the queue is at most a third as long as behind a fixed
 //! shaper, at no less than 90 % of its goodput.
 //!
-//! `AUTORATE_SEEDS=5 cargo test --release -p fairlane-sim --test autorate traces -- --nocapture` runs more and prints a table.
+//! `AUTORATE_SEEDS=5 cargo test --release -p fairlane-sim --test autorate traces -- --nocapture` runs more and prints a
+//! table.
 
 mod trace;
 
@@ -81,8 +82,8 @@ fn the_trace_is_that_of_its_law() {
     assert!((shaper.rate.bits_per_second() as f64 / mean(&steps) - 1.0).abs() < 0.01, "{}", mean(&steps));
 }
 
-/// The claim, for both laws and kinds of probes. Would catch a controller that lets the modem's queue grow, or that keeps it empty by using little of the
-/// link.
+/// The claim, for both laws and kinds of probes. Would catch a controller that lets the modem's queue grow, or that
+/// keeps it empty by using little of the link.
 #[test]
 fn the_queue_is_a_third_at_nine_tenths_of_the_goodput() {
     let scenario = scenario(&folder());
@@ -109,11 +110,11 @@ impl Observer for Rates {
     }
 }
 
-/// A link of 20 Mbit/s falls to 8 at 20 s and is back at 40 s. The fall shows when the queue has 60 ms, 40 ms later, in three
-/// probes, 150 ms, after a round trip of 46: within half a second. The way back takes five raises of 4 to 50 %, one each 200 ms, after
-/// a pause of 300: within 3 s, since TCP has to fill the rate each time. Between the two the link carries nine tenths of its 8 Mbit/s,
-/// with twice the 60 ms of a late sample at most. Would catch a controller that reacts late, goes too low, or is slow to come
-/// back.
+/// A link of 20 Mbit/s falls to 8 at 20 s and is back at 40 s. The fall shows when the queue has 60 ms, 40 ms later, in
+/// three probes, 150 ms, after a round trip of 46: within half a second. The way back takes five raises of 4 to 50 %,
+/// one each 200 ms, after a pause of 300: within 3 s, since TCP has to fill the rate each time. Between the two the
+/// link carries nine tenths of its 8 Mbit/s, with twice the 60 ms of a late sample at most. Would catch a controller
+/// that reacts late, goes too low, or is slow to come back.
 #[test]
 fn a_step_is_followed() {
     let text = r#"
@@ -189,8 +190,8 @@ fn time_stamps_tell_in_which_direction_a_queue_is() {
     assert!(echo <= 2.0 && one_way >= 8.0, "{echo} {one_way}");
 }
 
-/// Both directions vary, are loaded, and are adjusted. With echoes each pays for the queue of the other. Would catch controllers that
-/// drive each other to their minimum, or time stamps of the wrong direction.
+/// Both directions vary, are loaded, and are adjusted. With echoes each pays for the queue of the other. Would catch
+/// controllers that drive each other to their minimum, or time stamps of the wrong direction.
 #[test]
 fn time_stamps_pay_if_both_directions_are_loaded() {
     let place = tempfile::tempdir().expect("a folder");
@@ -233,10 +234,11 @@ const CHAINS: [(&str, Chain); 5] = [
     ("any level, 3 s", Chain { dwell_s: 3.0, jumps: true }),
 ];
 
-/// The claim with other traces and seeds. Autorate falls short where the rate jumps to any level about once a second, which is
-/// faster than its feedback: there only the goodput is asserted.
+/// The claim with other traces and seeds. Autorate falls short where the rate jumps to any level about once a second,
+/// which is faster than its feedback: there only the goodput is asserted.
 ///
-/// One seed, and what is compared; with `AUTORATE_SEEDS` that many seeds, and every shaper, a minute for five in a release build.
+/// One seed, and what is compared; with `AUTORATE_SEEDS` that many seeds, and every shaper, a minute for five in a
+/// release build.
 #[test]
 fn other_traces_and_seeds() {
     let more: Option<u64> = std::env::var("AUTORATE_SEEDS").ok().map(|seeds| seeds.parse().expect("a number of seeds"));

@@ -10,8 +10,8 @@ pub(crate) const LENGTH: u64 = 120_000;
 /// The number of levels.
 const LEVELS: u32 = 8;
 
-/// A Markov chain of rates. The levels are at equal ratios from 2 to 30 Mbit/s, and the first is drawn uniformly. A level lasts an
-/// exponential time with this mean, at least 100 ms, in whole milliseconds.
+/// A Markov chain of rates. The levels are at equal ratios from 2 to 30 Mbit/s, and the first is drawn uniformly. A
+/// level lasts an exponential time with this mean, at least 100 ms, in whole milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
     pub(crate) dwell_s: f64,

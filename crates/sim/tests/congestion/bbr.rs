@@ -36,9 +36,10 @@ fn does_not_mistake_random_losses_for_congestion() {
     assert!(utilisation(&reno) < 0.3, "{}", utilisation(&reno));
 }
 
-/// 100 Mbit/s, a round trip of 100 ms and losses of 5 %: a retransmission is lost in one of twenty cases. By the times of
-/// transmissions (RFC 8985) it is found within a round trip, and of the 95 Mbit/s that losses leave 85 arrive. By SACK
-/// alone (RFC 6675) each one costs a timeout. RACK is the default. Would also catch segments that are sent again though they have arrived.
+/// 100 Mbit/s, a round trip of 100 ms and losses of 5 %: a retransmission is lost in one of twenty cases. By the times
+/// of transmissions (RFC 8985) it is found within a round trip, and of the 95 Mbit/s that losses leave 85 arrive. By
+/// SACK alone (RFC 6675) each one costs a timeout. RACK is the default. Would also catch segments that are sent again
+/// though they have arrived.
 #[test]
 fn is_fast_where_retransmissions_are_lost() {
     let flow = |recovery: &str| {

@@ -27,8 +27,9 @@ fn several_flows_share_evenly() {
     }
 }
 
-/// Section 5.3.3.8.2: CUBIC is to reach a bandwidth at least as high as BBR's. With a buffer of one and two bandwidth-delay products it does, and BBR
-/// has a quarter of the link and more. Version 1 leaves CUBIC less than a third of it, at four times the losses.
+/// Section 5.3.3.8.2: CUBIC is to reach a bandwidth at least as high as BBR's. With a buffer of one and two
+/// bandwidth-delay products it does, and BBR has a quarter of the link and more. Version 1 leaves CUBIC less than a
+/// third of it, at four times the losses.
 #[test]
 fn leaves_cubic_its_share() {
     let run = |cc: &str, limit| {
@@ -44,8 +45,8 @@ fn leaves_cubic_its_share() {
     assert!(first[1] < 3.3e6 && first_drops > 3 * drops, "{first:?}, {first_drops} and {drops} drops");
 }
 
-/// Losses of 1 % are tolerated (section 5.3.3.8.3), and of 5 % are congestion, more than 2 % in each probe: it retreats, unlike version 1. Reno has
-/// sqrt(1.5 / 0.01) = 12 packets of the 50.
+/// Losses of 1 % are tolerated (section 5.3.3.8.3), and of 5 % are congestion, more than 2 % in each probe: it
+/// retreats, unlike version 1. Reno has sqrt(1.5 / 0.01) = 12 packets of the 50.
 #[test]
 fn tolerates_one_percent_of_losses_and_not_five() {
     let used = |cc: &str, loss| {
@@ -55,8 +56,9 @@ fn tolerates_one_percent_of_losses_and_not_five() {
     assert!(used("bbr3", 0.05) < 0.4 && used("bbr", 0.05) > 0.9);
 }
 
-/// Section 3.7: marks are congestion. From ten packets in the queue on, packets are marked. A probe at 1.25 times the rate adds 12.5 packets in the
-/// round trip until the sender knows, and two for its window. The link is full. Would catch a flow that ignores them.
+/// Section 3.7: marks are congestion. From ten packets in the queue on, packets are marked. A probe at 1.25 times the
+/// rate adds 12.5 packets in the round trip until the sender knows, and two for its window. The link is full. Would
+/// catch a flow that ignores them.
 #[test]
 fn goes_by_marks() {
     let flow = "cc = \"bbr3\"\ntcp = { ecn = true }";

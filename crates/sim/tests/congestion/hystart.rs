@@ -23,10 +23,10 @@ fn leaves_slow_start_before_a_loss() {
 }
 
 /// CUBIC as in Linux with a buffer of one bandwidth-delay product. The round trip is 40.9 ms without a queue, and
-/// while the link is busy an acknowledgement arrives each 0.8 ms. Slow start ends after 20.95 ms, half of 40.9 and 1 ms.
-/// Rounds of 10 and 20 segments are shorter. In the round of 40 the 28th acknowledgement arrives 21.6 ms after the first,
-/// when the window has grown by 27 segments. The queue has grown by one packet with each of these, and never reaches
-/// the 50 packets that fill the buffer, as it does within half a second in standard slow start.
+/// while the link is busy an acknowledgement arrives each 0.8 ms. Slow start ends after 20.95 ms, half of 40.9 and 1
+/// ms. Rounds of 10 and 20 segments are shorter. In the round of 40 the 28th acknowledgement arrives 21.6 ms after the
+/// first, when the window has grown by 27 segments. The queue has grown by one packet with each of these, and never
+/// reaches the 50 packets that fill the buffer, as it does within half a second in standard slow start.
 #[test]
 fn a_long_train_ends_slow_start() {
     let longest = |flow: &str| {

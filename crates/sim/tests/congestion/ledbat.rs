@@ -2,8 +2,8 @@
 
 use super::bottleneck::{BDP, Queue, rates, simulate, utilisation};
 
-/// Alone, it fills the link and keeps the queueing delay at its target: 30 ms are 37.5 packets of 0.8 ms. The window moves around that by
-/// less than a packet each way, as the measured delay comes a round trip late.
+/// Alone, it fills the link and keeps the queueing delay at its target: 30 ms are 37.5 packets of 0.8 ms. The window
+/// moves around that by less than a packet each way, as the measured delay comes a round trip late.
 #[test]
 fn fills_an_idle_link_with_the_target_in_the_queue() {
     let flow = "cc = \"ledbat\"\ntcp = { ledbat_target = \"30ms\" }";
@@ -13,7 +13,8 @@ fn fills_an_idle_link_with_the_target_in_the_queue() {
     assert!(seen.drops.is_empty());
 }
 
-/// With the target and the gain of RFC 7928, section 5.4, the round trip's steps are larger than the target, and the link is still nearly full.
+/// With the target and the gain of RFC 7928, section 5.4, the round trip's steps are larger than the target, and the
+/// link is still nearly full.
 #[test]
 fn fills_an_idle_link_with_the_parameters_of_rfc_7928() {
     let flow = "cc = \"ledbat\"\ntcp = { ledbat_target = \"5ms\", ledbat_gain = 10 }";

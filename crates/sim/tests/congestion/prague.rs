@@ -1,4 +1,5 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control), and the requirements of RFC 9331, section 4, for what sends ECT(1).
+//! Prague (draft-briscoe-iccrg-prague-congestion-control), and the requirements of RFC 9331, section 4, for what sends
+//! ECT(1).
 
 use std::collections::VecDeque;
 
@@ -72,7 +73,8 @@ impl Flow {
 
 const SECONDS: f64 = 60.0;
 
-/// Runs groups of a congestion control, a number of flows and a round trip in ms through DualPI2 for 80 s, of which 20 do not count.
+/// Runs groups of a congestion control, a number of flows and a round trip in ms through DualPI2 for 80 s, of which 20
+/// do not count.
 fn through_dualpi2(mbit: u32, groups: &[(&str, usize, f64)]) -> (Run, Seen) {
     let mut text = format!(
         "duration = \"80s\"\nwarmup = \"20s\"\n[tcp]\npreset = \"modern\"\n[bottleneck]\nrate = \"{mbit}mbit\"\n\
@@ -108,10 +110,10 @@ fn shares(mbit: u32, rtt: f64, count: usize) -> Shares {
     Shares { ratio: prague.packets() / cubic.packets(), used, prague, cubic }
 }
 
-/// RFC 9332, section 2.1, and RFC 9331, section 4.3 (reduced dependence on the round trip): four of each share a link evenly, and scalable packets
-/// wait less than the step of 1 ms in 99 of 100 cases, classic ones the target of 15 ms. Would catch a coupling or a classification that
-/// is not of the RFC, windows in whole segments, which at 5 ms lose a fifth, and round trips that count below 25 ms: Prague would have five times
-/// as much at 5 ms.
+/// RFC 9332, section 2.1, and RFC 9331, section 4.3 (reduced dependence on the round trip): four of each share a link
+/// evenly, and scalable packets wait less than the step of 1 ms in 99 of 100 cases, classic ones the target of 15 ms.
+/// Would catch a coupling or a classification that is not of the RFC, windows in whole segments, which at 5 ms lose a
+/// fifth, and round trips that count below 25 ms: Prague would have five times as much at 5 ms.
 #[test]
 fn several_flows_share_evenly_with_as_many_cubics() {
     for (mbit, rtt) in [40, 120].into_iter().flat_map(|mbit| [5.0, 10.0, 20.0, 50.0].map(|rtt| (mbit, rtt))) {
@@ -123,9 +125,10 @@ fn several_flows_share_evenly_with_as_many_cubics() {
     }
 }
 
-/// One of each: the sawtooth of a single CUBIC moves p' up and down, and it loses where p' is large while Prague follows the mean: at 40 Mbit/s and 20 ms
-/// the mean is 0.023, and the root of the share that CUBIC loses 0.027. Prague's window is up to (1 + √3) / p, not the 2 / p for which the RFC couples.
-/// CUBIC's is 1.22 / p' for 35 ms, so that the ratio may be 35 / (1.22 · 25) · 1.17 · 1.37 = 1.84 at 20 ms.
+/// One of each: the sawtooth of a single CUBIC moves p' up and down, and it loses where p' is large while Prague
+/// follows the mean: at 40 Mbit/s and 20 ms the mean is 0.023, and the root of the share that CUBIC loses 0.027.
+/// Prague's window is up to (1 + √3) / p, not the 2 / p for which the RFC couples. CUBIC's is 1.22 / p' for 35 ms, so
+/// that the ratio may be 35 / (1.22 · 25) · 1.17 · 1.37 = 1.84 at 20 ms.
 #[test]
 fn one_flow_shares_with_one_cubic() {
     for (mbit, rtt) in [40, 120].into_iter().flat_map(|mbit| [5.0, 10.0, 20.0, 50.0].map(|rtt| (mbit, rtt))) {
@@ -136,8 +139,8 @@ fn one_flow_shares_with_one_cubic() {
     }
 }
 
-/// RFC 9332, appendix C: with equal round trips, 35 ms for Prague and 20 ms with 15 ms of queue for CUBIC, the factor of 2 makes equal rates. Would catch
-/// even shares above that come of two errors.
+/// RFC 9332, appendix C: with equal round trips, 35 ms for Prague and 20 ms with 15 ms of queue for CUBIC, the factor
+/// of 2 makes equal rates. Would catch even shares above that come of two errors.
 #[test]
 fn equal_round_trips_make_equal_rates() {
     for mbit in [40, 120] {
@@ -147,7 +150,8 @@ fn equal_round_trips_make_equal_rates() {
     }
 }
 
-/// Runs one flow through a link without a queue that marks each packet with `probability`. Returns its rate in packets a second.
+/// Runs one flow through a link without a queue that marks each packet with `probability`. Returns its rate in packets
+/// a second.
 fn marked(probability: f64, rtt: f64) -> f64 {
     let access = (rtt / 2.0 - 1.0) / 2.0;
     let text = format!(
@@ -163,10 +167,11 @@ fn marked(probability: f64, rtt: f64) -> f64 {
     run.flows[0].unique_bytes as f64 / 1500.0 / (run.to_s - run.from_s)
 }
 
-/// RFC 9331, section 4.3 (scalable): the number of marks in a virtual round trip does not depend on the rate. A reduction by p / 2 each T round
-/// trips undoes T (1 - p) segments of growth if p W = 2 T (1 - p). Marks at random are T = 1 + 1 / (p W) round trips apart, so p W is 1 + √3 for
-/// small p. With Reno it falls with the root of the rate. And the rate does not depend on the round trip up to 25 ms (round-trip bias). Would
-/// catch windows that grow by one segment a round trip of any length: at 5 ms the rate would be five times as large.
+/// RFC 9331, section 4.3 (scalable): the number of marks in a virtual round trip does not depend on the rate. A
+/// reduction by p / 2 each T round trips undoes T (1 - p) segments of growth if p W = 2 T (1 - p). Marks at random are
+/// T = 1 + 1 / (p W) round trips apart, so p W is 1 + √3 for small p. With Reno it falls with the root of the rate. And
+/// the rate does not depend on the round trip up to 25 ms (round-trip bias). Would catch windows that grow by one
+/// segment a round trip of any length: at 5 ms the rate would be five times as large.
 #[test]
 fn marks_in_25_ms_depend_on_neither_rate_nor_round_trip() {
     for probability in [0.02, 0.1] {
@@ -191,8 +196,8 @@ fn short_round_trips_are_no_advantage() {
     assert!(packets.iter().zip(expected).all(near), "{packets:?}");
 }
 
-/// RFC 9331, section 4.3 (reaction to loss): through a queue that only drops, it shares with Reno, and neither starves. Would catch a loss that counts
-/// as little as a mark.
+/// RFC 9331, section 4.3 (reaction to loss): through a queue that only drops, it shares with Reno, and neither starves.
+/// Would catch a loss that counts as little as a mark.
 #[test]
 fn yields_to_losses_as_reno_does() {
     let queue = Queue::of(BDP);
@@ -241,7 +246,8 @@ impl Qdisc<Packet> for Marking {
     }
 }
 
-/// Runs flows in two halves, of which the second is that of CUBIC with ECN, through a queue for 80 s, of which 20 do not count.
+/// Runs flows in two halves, of which the second is that of CUBIC with ECN, through a queue for 80 s, of which 20 do
+/// not count.
 fn beside_cubic(mbit: u32, rtt: f64, queue: &str, ccs: [(&str, usize); 2]) -> Seen {
     let access = (rtt / 2.0 - 1.0) / 2.0;
     let mut text = format!(
@@ -261,8 +267,9 @@ fn beside_cubic(mbit: u32, rtt: f64, queue: &str, ccs: [(&str, usize); 2]) -> Se
     seen
 }
 
-/// RFC 9331, section 4.3 (windows below two segments): twenty flows over 20 Mbit/s have a quarter of a segment in a round trip of 3 ms. Would catch windows of at
-/// least one segment: of 20 segments the path holds 5, and the rest waits for 9 ms, however many are marked.
+/// RFC 9331, section 4.3 (windows below two segments): twenty flows over 20 Mbit/s have a quarter of a segment in a
+/// round trip of 3 ms. Would catch windows of at least one segment: of 20 segments the path holds 5, and the rest waits
+/// for 9 ms, however many are marked.
 #[test]
 fn many_flows_have_windows_below_one_segment() {
     let seen = beside_cubic(20, 3.0, "kind = \"dualpi2\"", [("prague", 20), ("cubic", 0)]);
@@ -275,8 +282,9 @@ fn many_flows_have_windows_below_one_segment() {
     assert!(most < 1.3 * least, "{least} to {most}");
 }
 
-/// RFC 9331, section 4.3 (coexistence through a classic ECN AQM): behind PIE and CoDel for all, Prague and CUBIC share within a factor of two. Would catch a
-/// sender without a fallback, which has five times as much behind PIE: it reduces by half of the share of marks, where CUBIC reduces by 0.3.
+/// RFC 9331, section 4.3 (coexistence through a classic ECN AQM): behind PIE and CoDel for all, Prague and CUBIC share
+/// within a factor of two. Would catch a sender without a fallback, which has five times as much behind PIE: it reduces
+/// by half of the share of marks, where CUBIC reduces by 0.3.
 #[test]
 fn falls_back_behind_a_classic_aqm() {
     for queue in ["kind = \"pie\", ecn = true", "kind = \"codel\", ecn = true"] {
@@ -289,8 +297,8 @@ fn falls_back_behind_a_classic_aqm() {
     }
 }
 
-/// RFC 9331, section 4.1: all data are ECT(1). Section 4.3 (loss detection in units of time): the preset of today has RACK. Would catch ECT(0),
-/// which DualPI2 puts into the classic queue, and three duplicate acknowledgements.
+/// RFC 9331, section 4.1: all data are ECT(1). Section 4.3 (loss detection in units of time): the preset of today has
+/// RACK. Would catch ECT(0), which DualPI2 puts into the classic queue, and three duplicate acknowledgements.
 #[test]
 fn all_data_are_of_the_l4s_service() {
     let text = "duration = \"5s\"\n[tcp]\npreset = \"modern\"\n[bottleneck]\nrate = \"10mbit\"\ndelay = \"10ms\"\nloss = 0.01\n\

@@ -6,8 +6,8 @@ use fairlane_qdisc::Reason;
 use crate::setup::{SEEDS, document, extremes, figure_3, mean, rates, seeded, simulate};
 
 /// Figure 3 of the CHOKe paper with the bins of tc-sfb(8) and the paper's double buffering: the flood gets its rate
-/// limit of 80 kbit/s, and no other flow is locked out. The steps are ten times tc's, with which 2 s are too short to find
-/// a flood of 250 packets a second. Would catch bins that release the flood when the hash changes.
+/// limit of 80 kbit/s, and no other flow is locked out. The steps are ten times tc's, with which 2 s are too short to
+/// find a flood of 250 packets a second. Would catch bins that release the flood when the hash changes.
 #[test]
 fn double_buffering_holds_a_flood_at_its_rate_limit() {
     let settings = [

@@ -30,7 +30,8 @@ fn equal_flows(rate: &str, seconds: u32, queue: &str) -> fairlane_scenario::Docu
     ))
 }
 
-/// Checks that the mean throughputs, over `seeds`, of the first ten flows, the second ten and so on are within 3 % of each other.
+/// Checks that the mean throughputs, over `seeds`, of the first ten flows, the second ten and so on are within 3 % of
+/// each other.
 fn deciles_are_equal(rate: &str, seconds: u32, seeds: &[u32], queue: &str) {
     let mut rates = vec![0.0; 100];
     for seed in seeds {
@@ -44,8 +45,8 @@ fn deciles_are_equal(rate: &str, seconds: u32, seeds: &[u32], queue: &str) {
 }
 
 /// Buffers with room for less than two packets of each flow. Would catch equally long queues of which always the first
-/// loses a packet, by its flow's key or by its number, and equal tags of which the lowest key is always sent first. With
-/// drops from the lowest key the deciles under DRR are 0.75 to 1.3 of the mean.
+/// loses a packet, by its flow's key or by its number, and equal tags of which the lowest key is always sent first.
+/// With drops from the lowest key the deciles under DRR are 0.75 to 1.3 of the mean.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "slow without optimisation; make check runs it in a release build")]
 fn equal_flows_lose_equally_for_room() {
@@ -58,8 +59,8 @@ fn equal_flows_lose_equally_for_room() {
     }
 }
 
-/// Would catch turns or probabilities that favour one end of the list of flows, where each queue is controlled for itself. Under
-/// CAKE the deciles of one run are 1.6 to 3.3 % apart, and their means over eight runs about 1 %.
+/// Would catch turns or probabilities that favour one end of the list of flows, where each queue is controlled for
+/// itself. Under CAKE the deciles of one run are 1.6 to 3.3 % apart, and their means over eight runs about 1 %.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "slow without optimisation; make check runs it in a release build")]
 fn equal_flows_are_signalled_equally() {

@@ -38,10 +38,10 @@ fn mean_queue(kind: &str, rate: &str) -> f64 {
     Outcome::from_runs([run]).expect("one run").queues[0].mean_packets.mean
 }
 
-/// Linux 6.1.192 in a virtual machine, behind tbf with the same rate, times and limit, eight Reno flows: the mean queue of
-/// fq_pie was 23.1 packets at twice the rate and 24.9 at ten times the rate, that of fq_codel 240.9 at twice the rate, and
-/// packets waited 15.1 ms under pie, or 18.9 packets, at ten times the rate. Would catch a controller that is bounded by
-/// a probability of 1: fq-pie would have 178 and 198 packets, pie 194.
+/// Linux 6.1.192 in a virtual machine, behind tbf with the same rate, times and limit, eight Reno flows: the mean queue
+/// of fq_pie was 23.1 packets at twice the rate and 24.9 at ten times the rate, that of fq_codel 240.9 at twice the
+/// rate, and packets waited 15.1 ms under pie, or 18.9 packets, at ten times the rate. Would catch a controller that is
+/// bounded by a probability of 1: fq-pie would have 178 and 198 packets, pie 194.
 #[test]
 fn queues_under_a_flood_are_those_of_linux() {
     for (kind, rate, linux) in [

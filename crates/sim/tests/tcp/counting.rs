@@ -10,7 +10,8 @@ fn tcp(congestion: Congestion, byte_counting: bool) -> Tcp {
     Tcp { byte_counting, ..super::era(congestion, 10) }
 }
 
-/// Returns the window after the first flight of ten segments, if only the acknowledgements arrive that `arrives` selects.
+/// Returns the window after the first flight of ten segments, if only the acknowledgements arrive that `arrives`
+/// selects.
 fn after_a_flight(tcp: &Tcp, arrives: fn(u32) -> bool) -> f64 {
     let mut path = Path::new(tcp, ms(100))
         .deciding_acks(move |next, _| if arrives(next) { Passage::Arrives } else { Passage::Lost });
@@ -31,9 +32,10 @@ fn delayed_acknowledgements_double_the_window() {
     }
 }
 
-/// Over several round trips slow start doubles the window with byte counting (L = 2) in each, and without it, which is L = 1,
-/// multiplies it by 3/2 (RFC 3465, section 2.2): from 16 segments, each of whose halves is even, to 16 · 2^k or 16 · 1.5^k.
-/// Congestion avoidance adds one segment a round trip with byte counting and half of one without (section 2.1).
+/// Over several round trips slow start doubles the window with byte counting (L = 2) in each, and without it, which is
+/// L = 1, multiplies it by 3/2 (RFC 3465, section 2.2): from 16 segments, each of whose halves is even, to 16 · 2^k or
+/// 16 · 1.5^k. Congestion avoidance adds one segment a round trip with byte counting and half of one without (section
+/// 2.1).
 #[test]
 fn delayed_acknowledgements_slow_growth_unless_bytes_count() {
     for (byte_counting, windows) in [(true, [32.0, 64.0, 128.0, 256.0]), (false, [24.0, 36.0, 54.0, 81.0])] {
@@ -96,9 +98,10 @@ fn after_a_timeout_an_acknowledgement_counts_once() {
     assert_eq!((path.sender.acknowledged(), path.sender.cwnd()), (10, 2.0));
 }
 
-/// The limit after a timeout is one of slow start. All of 20 segments are lost, and the timeout leaves a threshold of 10.
-/// Acknowledgements of one segment each take the window to 10. Then, in congestion avoidance, the next one covers nine
-/// segments that were sent before the timeout and adds nine tenths of a segment, and one more segment the last tenth.
+/// The limit after a timeout is one of slow start. All of 20 segments are lost, and the timeout leaves a threshold
+/// of 10. Acknowledgements of one segment each take the window to 10. Then, in congestion avoidance, the next one
+/// covers nine segments that were sent before the timeout and adds nine tenths of a segment, and one more segment the
+/// last tenth.
 #[test]
 fn after_a_timeout_congestion_avoidance_counts_all() {
     let first_flight: Vec<_> = (0..20).map(|seq| (seq, 0)).collect();

@@ -5,7 +5,8 @@ use fairlane_scenario::Congestion::Cubic;
 use super::era;
 use super::path::{Path, ms};
 
-/// Returns the window at each of `millis`, for a sender with an initial window of `initial` whose first segment is lost.
+/// Returns the window at each of `millis`, for a sender with an initial window of `initial` whose first segment is
+/// lost.
 fn windows(initial: u32, round_trip: u64, millis: impl Iterator<Item = u64>) -> Vec<f64> {
     let mut path = Path::new(&era(Cubic, initial), ms(round_trip)).losing(&[(0, 0)]);
     path.start();
@@ -32,10 +33,10 @@ fn the_window_follows_the_curve() {
     }
 }
 
-/// RFC 9438, section 5.2, tables 1 and 2: the mean window at a loss of each n-th segment where CUBIC is as Reno, 1.22 sqrt(n). The window is
-/// the segments sent in a round trip, so a repair that takes one counts too. Would catch an α that does not make up for
-/// a β of 0.7: with an increase of one segment the window would be larger by a third, and with a β of a half smaller by
-/// a quarter.
+/// RFC 9438, section 5.2, tables 1 and 2: the mean window at a loss of each n-th segment where CUBIC is as Reno, 1.22
+/// sqrt(n). The window is the segments sent in a round trip, so a repair that takes one counts too. Would catch an α
+/// that does not make up for a β of 0.7: with an increase of one segment the window would be larger by a third, and
+/// with a β of a half smaller by a quarter.
 #[test]
 fn the_mean_window_is_that_of_the_rfc() {
     for (round_trip, n, expected) in [(100, 1_000, 38.0), (10, 1_000, 38.0), (10, 10_000, 120.0)] {

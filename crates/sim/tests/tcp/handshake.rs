@@ -32,8 +32,8 @@ fn modern() -> Tcp {
     Tcp { handshake: true, ..Tcp::modern(Congestion::Reno, 300) }
 }
 
-/// Starts a sender of `tcp` whose first `lost` SYNs are lost, and answers the next one a round trip later. Returns the sender, what
-/// it sent after the answer, and the time of the answer.
+/// Starts a sender of `tcp` whose first `lost` SYNs are lost, and answers the next one a round trip later. Returns the
+/// sender, what it sent after the answer, and the time of the answer.
 fn opened(tcp: &Tcp, lost: u32) -> (TcpSender, String, Time) {
     let (mut sender, mut sent) = (TcpSender::new(tcp, Duration::ZERO), Sent::default());
     let mut now = Time::ZERO;
@@ -48,8 +48,9 @@ fn opened(tcp: &Tcp, lost: u32) -> (TcpSender, String, Time) {
     (sender, sent.0.join(" "), now + ms(100))
 }
 
-/// Would catch data before the answer, an answer that is not acknowledged, and a first measurement that is not that of the SYN: 100 ms,
-/// so a timeout of 100 + 4 · 50 ms (RFC 6298, section 2.2), and a probe of the tail after two round trips (RFC 8985, section 7.2).
+/// Would catch data before the answer, an answer that is not acknowledged, and a first measurement that is not that of
+/// the SYN: 100 ms, so a timeout of 100 + 4 · 50 ms (RFC 6298, section 2.2), and a probe of the tail after two round
+/// trips (RFC 8985, section 7.2).
 #[test]
 fn data_follow_the_answer() {
     let (sender, sent, now) = opened(&modern(), 0);
@@ -58,9 +59,9 @@ fn data_follow_the_answer() {
     assert_eq!((sender.timeouts(), sender.retransmissions()), (0, 0));
 }
 
-/// RFC 6298, section 5.7: after a SYN whose timer expired the timeout is 3 s. There is no measurement, since the answer may be for
-/// either copy, so that a probe of the tail waits for a second (RFC 8985, section 7.2). The window stays as it is after one lost SYN
-/// (RFC 6928, section 2).
+/// RFC 6298, section 5.7: after a SYN whose timer expired the timeout is 3 s. There is no measurement, since the answer
+/// may be for either copy, so that a probe of the tail waits for a second (RFC 8985, section 7.2). The window stays as
+/// it is after one lost SYN (RFC 6928, section 2).
 #[test]
 fn a_lost_syn_makes_the_timeout_three_seconds() {
     let (sender, sent, now) = opened(&modern(), 1);

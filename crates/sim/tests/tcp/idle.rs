@@ -17,8 +17,9 @@ impl SegmentSink for Count {
     fn open(&mut self, _packet: Opening) {}
 }
 
-/// Sends 20 segments from a window of two, which takes rounds of 2, 4, 6 and 8 at 0, 100, 200 and 300 ms with an acknowledgement for each
-/// round (L = 2, RFC 3465) and leaves a window of 10; then more at `again`. Returns the number of segments sent there, and the window.
+/// Sends 20 segments from a window of two, which takes rounds of 2, 4, 6 and 8 at 0, 100, 200 and 300 ms with an
+/// acknowledgement for each round (L = 2, RFC 3465) and leaves a window of 10; then more at `again`. Returns the number
+/// of segments sent there, and the window.
 fn restart(after_idle: AfterIdle, again: u64) -> (u32, f64) {
     let tcp = Tcp { after_idle, initial_window: 2, ..Tcp::modern(Congestion::Reno, 300) };
     let (mut sender, mut sent) = (TcpSender::new(&tcp, Duration::ZERO), Count::default());
@@ -33,8 +34,8 @@ fn restart(after_idle: AfterIdle, again: u64) -> (u32, f64) {
     (sent.0 - 20, sender.cwnd())
 }
 
-/// By hand: the last segments went at 300 ms and the timeout is 200 ms, so at 750 ms two timeouts have passed: 10 / 4. At 450 ms none has,
-/// and after a long time the initial window is left.
+/// By hand: the last segments went at 300 ms and the timeout is 200 ms, so at 750 ms two timeouts have passed: 10 / 4.
+/// At 450 ms none has, and after a long time the initial window is left.
 #[test]
 fn an_idle_window_decays_if_it_is_asked_to() {
     assert_eq!(restart(AfterIdle::Keep, 60_000), (10, 10.0));
@@ -43,8 +44,9 @@ fn an_idle_window_decays_if_it_is_asked_to() {
     assert_eq!(restart(AfterIdle::Decay, 60_000), (2, 2.0));
 }
 
-/// RFC 7661 by hand: of the rounds the last has acknowledged 8 segments at 400 ms, so the window is validated until 1,400 ms, kept for five minutes more, and
-/// then halved. Would catch a window that decays in between, and one that stays for ever.
+/// RFC 7661 by hand: of the rounds the last has acknowledged 8 segments at 400 ms, so the window is validated until
+/// 1,400 ms, kept for five minutes more, and then halved. Would catch a window that decays in between, and one that
+/// stays for ever.
 #[test]
 fn an_idle_window_is_preserved_for_five_minutes() {
     assert_eq!(restart(AfterIdle::Preserve, 60_000), (10, 10.0));
@@ -53,8 +55,9 @@ fn an_idle_window_is_preserved_for_five_minutes() {
     assert_eq!(restart(AfterIdle::Preserve, 3_600_000), (2, 2.0));
 }
 
-/// RFC 7661, section 4.3, by hand: with the pipeACK of 8, two segments a round trip let the window grow by two each from 10 to 18, where 8 is less than half
-/// of it. Would catch a window that grows without end though two of it are used, as it does if it is only kept.
+/// RFC 7661, section 4.3, by hand: with the pipeACK of 8, two segments a round trip let the window grow by two each
+/// from 10 to 18, where 8 is less than half of it. Would catch a window that grows without end though two of it are
+/// used, as it does if it is only kept.
 #[test]
 fn an_unfilled_window_stops_growing() {
     let window = |after_idle| {

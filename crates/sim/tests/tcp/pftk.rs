@@ -1,5 +1,6 @@
-//! The model of Padhye, Firoiu, Towsley and Kurose (SIGCOMM 1998) against a long flow with the losses that it assumes: a packet is
-//! lost with probability p unless one before it in its round is lost, and after a loss all others of the round are lost.
+//! The model of Padhye, Firoiu, Towsley and Kurose (SIGCOMM 1998) against a long flow with the losses that it assumes:
+//! a packet is lost with probability p unless one before it in its round is lost, and after a loss all others of the
+//! round are lost.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,8 +12,8 @@ use fairlane_theory::TcpPath;
 
 use super::path::{Passage, Path, ms};
 
-/// Returns the segments sent per second over `seconds`, with a round trip of 100 ms and timeouts of 400 ms. Segments of a round are
-/// sent at the same time, since the path has no queue.
+/// Returns the segments sent per second over `seconds`, with a round trip of 100 ms and timeouts of 400 ms. Segments of
+/// a round are sent at the same time, since the path has no queue.
 fn rate(window: u32, p: f64, seconds: u64) -> f64 {
     let mut tcp = Tcp::ns2_1999(Sack, window);
     (tcp.timestamps, tcp.tick, tcp.min_rto, tcp.initial_rto) = (true, ms(1), ms(400), ms(400));
@@ -36,8 +37,8 @@ fn rate(window: u32, p: f64, seconds: u64) -> f64 {
     f64::from(sent.get()) / seconds as f64
 }
 
-/// Within a quarter: the model leaves out the round trips of recovery and the slow start after a timeout. Would catch wrong growth, a
-/// wrong reduction, and timeouts that are too many, too few, too long or too short.
+/// Within a quarter: the model leaves out the round trips of recovery and the slow start after a timeout. Would catch
+/// wrong growth, a wrong reduction, and timeouts that are too many, too few, too long or too short.
 #[test]
 fn a_long_flow_follows_the_full_model() {
     let path = TcpPath::new(0.1, 0.4, 1.0).expect("a path");

@@ -12,10 +12,10 @@ fn rack(initial: u32) -> Tcp {
 }
 
 /// Two segments have left the network before the third acknowledgement, so two new ones follow. Then 0 is lost, and of
-/// the flight of 20 a segment is sent for every second one that arrives: 0 for the first, 4 for the third after it, 8 for
-/// the fifth, 22 to 26 for the others up to the fifteenth. The window is the flight and what may be sent: 18 + 1, 16 + 1,
-/// 14 + 1 and at last 9 + 1. At 200 every arrival allows one; recovery ends when 21 is acknowledged, and five acknowledgements grow the
-/// window by its inverse.
+/// the flight of 20 a segment is sent for every second one that arrives: 0 for the first, 4 for the third after it, 8
+/// for the fifth, 22 to 26 for the others up to the fifteenth. The window is the flight and what may be sent: 18 + 1,
+/// 16 + 1, 14 + 1 and at last 9 + 1. At 200 every arrival allows one; recovery ends when 21 is acknowledged, and five
+/// acknowledgements grow the window by its inverse.
 #[test]
 fn repairs_three_losses_at_an_even_rate() {
     expect(
@@ -32,8 +32,9 @@ fn repairs_three_losses_at_an_even_rate() {
     );
 }
 
-/// The eighth segment for sixteen that arrive is 28, when the flight is 11. At 200 segment 22, which was sent after the second copy of 0, arrives, and that copy has not: it is lost, and a third
-/// one follows at once, without another reduction of the window. With RFC 6675 this loss waits for the timeout.
+/// The eighth segment for sixteen that arrive is 28, when the flight is 11. At 200 segment 22, which was sent after the
+/// second copy of 0, arrives, and that copy has not: it is lost, and a third one follows at once, without another
+/// reduction of the window. With RFC 6675 this loss waits for the timeout.
 #[test]
 fn repairs_a_lost_retransmission_within_a_round_trip() {
     let lost = [(0, 0), (0, 1)];
@@ -74,8 +75,8 @@ fn a_probe_repairs_a_lost_tail() {
     assert_eq!(path.sender.ssthresh(), 2.0);
 }
 
-/// Two are outstanding at 100: the probe of the last one is due at 300, and its arrival at 400 shows that the other one,
-/// sent at 0, is lost.
+/// Two are outstanding at 100: the probe of the last one is due at 300, and its arrival at 400 shows that the other
+/// one, sent at 0, is lost.
 #[test]
 fn a_probe_shows_the_losses_before_it() {
     let mut path = Path::new(&rack(20), ms(100)).losing(&[(8, 0), (9, 0)]);
@@ -98,9 +99,9 @@ fn a_probe_that_was_not_needed_costs_nothing() {
     assert_eq!((path.sender.ssthresh(), path.sender.timeouts()), (300.0, 0));
 }
 
-/// The first of three segments is 10 ms late, which two others overtake: within the reordering window of 25 ms. So it is
-/// known that segments overtake each other, and ten of them overtake a later one without a retransmission. One that is
-/// 40 ms late is sent again, once.
+/// The first of three segments is 10 ms late, which two others overtake: within the reordering window of 25 ms. So it
+/// is known that segments overtake each other, and ten of them overtake a later one without a retransmission. One that
+/// is 40 ms late is sent again, once.
 #[test]
 fn waits_for_segments_that_are_overtaken() {
     let run = |late: u64| {

@@ -56,10 +56,10 @@ fn reports_three_blocks_at_most() {
     assert_eq!(answers[5], (0, vec![(5, 8), (1, 2), (3, 4)]));
 }
 
-/// RFC 9768, section 3.2.2.5.1, by hand with delayed acknowledgements. The marked segments are 1, 2, 3 and 6: 1 is acknowledged as the first
-/// mark, 3 as the second segment and mark after it, 5 as the second segment after that, 6 as the first mark after one without. The counter
-/// begins at 5. Would catch ECN-Echo together with the counter, marks of copies that do not count, and a counter that
-/// goes on to 8.
+/// RFC 9768, section 3.2.2.5.1, by hand with delayed acknowledgements. The marked segments are 1, 2, 3 and 6: 1 is
+/// acknowledged as the first mark, 3 as the second segment and mark after it, 5 as the second segment after that, 6 as
+/// the first mark after one without. The counter begins at 5. Would catch ECN-Echo together with the counter, marks of
+/// copies that do not count, and a counter that goes on to 8.
 #[test]
 fn counts_marks_for_accurate_ecn() {
     let tcp = Tcp { accurate_ecn: true, delayed_ack: Some(ms(40)), ..Tcp::modern(Dctcp, 300) };
@@ -176,9 +176,9 @@ fn refuses_what_lies_beyond_its_window() {
     }
 }
 
-/// Compares with a receiver that keeps every segment and one segment of each reported range, for segments in any order, duplicates and merges, and
-/// with holes that are filled. Would catch a range that is reported although it has grown or been merged, one that has been acknowledged
-/// cumulatively, one that is forgotten, and a wrong order.
+/// Compares with a receiver that keeps every segment and one segment of each reported range, for segments in any order,
+/// duplicates and merges, and with holes that are filled. Would catch a range that is reported although it has grown or
+/// been merged, one that has been acknowledged cumulatively, one that is forgotten, and a wrong order.
 #[test]
 fn reports_the_blocks_of_a_slow_receiver() {
     let mut random = Seed::new(1).stream("receiver");

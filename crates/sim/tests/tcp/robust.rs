@@ -43,10 +43,10 @@ fn ignores_invalid_blocks() {
     assert_eq!((output.0, sender.acknowledged(), sender.retransmissions()), (10, 0, 0));
 }
 
-/// A receiver that says it has 3 and 4, and then expects 4. By hand from RFC 6675: the acknowledgement of 4 grows the window to 11 and lets 10 to
-/// 14 go. When 6 to 8 have been reported, recovery begins with a window of 5, and 4 is sent again. Once 9 to 11 have arrived, 12 to 14 are in the
-/// network and 4 is not, since its arrival was reported: 5 is sent again, and 15 is new. Would catch a pipe that counts a segment which has
-/// arrived as sent again.
+/// A receiver that says it has 3 and 4, and then expects 4. By hand from RFC 6675: the acknowledgement of 4 grows the
+/// window to 11 and lets 10 to 14 go. When 6 to 8 have been reported, recovery begins with a window of 5, and 4 is sent
+/// again. Once 9 to 11 have arrived, 12 to 14 are in the network and 4 is not, since its arrival was reported: 5 is
+/// sent again, and 15 is new. Would catch a pipe that counts a segment which has arrived as sent again.
 #[test]
 fn counts_no_arrived_segment_in_the_pipe() {
     let mut output = Count::default();

@@ -100,7 +100,8 @@ impl Slow {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Would catch any difference after any arrival, with losses, bursts of losses, copies, marks and reordered packets.
+    /// Would catch any difference after any arrival, with losses, bursts of losses, copies, marks and reordered
+    /// packets.
     #[test]
     fn equals_the_reference(steps in prop::collection::vec((0..20_u32, 0..30_u32, 0..4_u64), 1..300)) {
         let (mut fast, mut slow) = (LossHistory::default(), Slow::default());

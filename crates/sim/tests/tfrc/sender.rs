@@ -101,7 +101,8 @@ fn with_losses_it_follows_the_equation() {
     assert!(sent.windows(2).all(|pair| close(pair[1] - pair[0], 0.025, 1e-6)), "{sent:?}");
 }
 
-/// Without a report for 4R = 0.4 s the limit of the rate is halved, at first that of the equation, then the receive rate.
+/// Without a report for 4R = 0.4 s the limit of the rate is halved, at first that of the equation, then the receive
+/// rate.
 #[test]
 fn the_no_feedback_timer_halves() {
     let mut sender = friendly();
@@ -146,8 +147,8 @@ fn an_idle_sender_keeps_an_initial_window() {
     assert!(close(sender.rate(), 112_332.0 / 2.0, 1e-5), "{}", sender.rate());
 }
 
-/// With damping the spacing follows the latest round-trip time: after samples of 0.1 s and 0.4 s the mean square root is
-/// 0.9 · 0.316228 + 0.1 · 0.632456 = 0.347851, so packets are spaced for 0.55 of the rate.
+/// With damping the spacing follows the latest round-trip time: after samples of 0.1 s and 0.4 s the mean square root
+/// is 0.9 · 0.316228 + 0.1 · 0.632456 = 0.347851, so packets are spaced for 0.55 of the rate.
 #[test]
 fn damping_spaces_by_the_latest_round_trip_time() {
     for (damping, part) in [(false, 1.0), (true, 0.347_851 / 0.632_456)] {

@@ -4,8 +4,8 @@ use fairlane_outcome::Run;
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, Observer, run};
 
-/// Runs `groups` over a dumbbell with 12 ms one way, hosts' links of 1 Gbit/s, and these general keys and keys of the bottleneck, its
-/// `rate` among them.
+/// Runs `groups` over a dumbbell with 12 ms one way, hosts' links of 1 Gbit/s, and these general keys and keys of the
+/// bottleneck, its `rate` among them.
 pub(crate) fn network(general: &str, bottleneck: &str, groups: &str, observer: &mut impl Observer) -> Run {
     let text = format!(
         r#"

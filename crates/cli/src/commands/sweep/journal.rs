@@ -29,7 +29,8 @@ struct Line<O> {
     outcome: O,
 }
 
-/// A file of finished points: a line for the sweep and one for each point, as JSON, in the order in which they finished.
+/// A file of finished points: a line for the sweep and one for each point, as JSON, in the order in which they
+/// finished.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,

@@ -132,7 +132,8 @@ fn echo_stability(tcps: &[u32], answer: &Value) -> Figure {
     Figure::lines("ECHO: the phase margin of its control loop", x, y, tcps.iter().map(curve).collect())
 }
 
-/// Draws the probability of misclassifying a flow over the number of unresponsive ones, for divisions of the same bins into levels.
+/// Draws the probability of misclassifying a flow over the number of unresponsive ones, for divisions of the same bins
+/// into levels.
 fn sfb(levels: u32, bins: u32, flows: u32, answer: &Value) -> Result<Figure, Error> {
     let total = levels.saturating_mul(bins);
     let most = flows.saturating_mul(2).max(10);

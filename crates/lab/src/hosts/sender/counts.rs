@@ -107,7 +107,8 @@ impl FlowSent {
 mod tests {
     use super::*;
 
-    /// By hand. Would catch counts of one side that are left out, and a shortest round trip that is not the shorter one.
+    /// By hand. Would catch counts of one side that are left out, and a shortest round trip that is not the shorter
+    /// one.
     #[test]
     fn the_results_of_both_sides_are_joined() {
         let results = |packets, cwnd, round_trip| {

@@ -28,7 +28,8 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Opens the socket of flow `index` of `group`, from one address to another. Packets have `sizes` at least and at most.
+    /// Opens the socket of flow `index` of `group`, from one address to another. Packets have `sizes` at least and at
+    /// most.
     pub(super) fn open(
         (group, udp, index): (&FlowGroup, &Udp, u32),
         [from, to]: [SocketAddr; 2],
@@ -45,12 +46,14 @@ impl Datagrams {
         Ok(Self { socket, packets, sizes, headers, buffer: vec![0; sizes[1] as usize], number: 0 })
     }
 
-    /// Returns the time from the flow's start to its first packet. `start` is the stream from which the start was drawn.
+    /// Returns the time from the flow's start to its first packet. `start` is the stream from which the start was
+    /// drawn.
     pub(super) fn first(&mut self, start: &mut Stream) -> Duration {
         self.packets.first(start)
     }
 
-    /// Sends the next datagram, or leaves it out. One that the kernel refuses is not counted. Returns the time to the one after it.
+    /// Sends the next datagram, or leaves it out. One that the kernel refuses is not counted. Returns the time to the
+    /// one after it.
     pub(super) fn send(&mut self, leave_out: bool) -> Duration {
         let [least, most] = self.sizes;
         let bytes = self.packets.bytes().clamp(least, most) - self.headers;

@@ -125,7 +125,8 @@ impl Flow {
         self.later.iter()
     }
 
-    /// Goes on to the first phase that ends after `at`. Returns its start, or `at` if that is past; `None` if there is none.
+    /// Goes on to the first phase that ends after `at`. Returns its start, or `at` if that is past; `None` if there is
+    /// none.
     fn next_phase(&mut self, at: Time) -> Option<Time> {
         while let Some(Phase { from, to }) = self.later.pop_front() {
             if self.zero + to > at {
@@ -155,8 +156,8 @@ impl Flow {
         }
     }
 
-    /// Handles the event of the source that was due at `at`: its start, a packet, a transfer, or the end of a period. Connections
-    /// that can be written to are registered as `place`. Returns the time of the next event.
+    /// Handles the event of the source that was due at `at`: its start, a packet, a transfer, or the end of a period.
+    /// Connections that can be written to are registered as `place`. Returns the time of the next event.
     pub(super) fn on_source(&mut self, (at, now): (Time, Time), epoll: &Epoll, place: u64) -> io::Result<Option<Time>> {
         if self.stopped {
             if !self.is_tcp() {

@@ -1,4 +1,5 @@
-//! The driver of a bridge. Frames of one direction wait in our memory; those of the other are forwarded at once, or by another driver.
+//! The driver of a bridge. Frames of one direction wait in our memory; those of the other are forwarded at once, or by
+//! another driver.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,7 +17,8 @@ use crate::router::config::{BridgeConfig, BridgeDirections};
 use crate::router::report::{BridgeCounts, DirectionCounts, Report};
 use crate::shaper::queued_packet::QueuedPacket;
 
-/// The number of frames of the link read from one ring before the other has its turn. A GSO frame counts as its segments.
+/// The number of frames of the link read from one ring before the other has its turn. A GSO frame counts as its
+/// segments.
 const BATCH: usize = 64;
 
 /// The most batches that wait in a ring.
@@ -157,7 +159,8 @@ impl BridgeDriver {
     }
 }
 
-/// Returns the interface that receives the frames for the discipline, the one that sends them, and what each is open for.
+/// Returns the interface that receives the frames for the discipline, the one that sends them, and what each is open
+/// for.
 fn roles(config: &BridgeConfig) -> Result<(Interface, Interface, [PortUse; 2]), BridgeError> {
     let [inside, outside] = Interface::pair([&config.inside, &config.outside])?;
     Ok(match config.directions {

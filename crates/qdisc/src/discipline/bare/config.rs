@@ -43,8 +43,8 @@ pub struct Config {
     /// The most that each of at least `n2` flows may queue, 1 byte to 16 MiB. Default: 4000 bytes, the paper.
     pub lo: Bytes,
     /// The flows up to which each may queue `hi`, 1 to 2^24. From there to `n2` the most that all flows together may
-    /// queue changes linearly. Default: 20, where that is half of `limit`, 4/3 of `target`: then the queue grows with the
-    /// number of flows up to `n2`, as in the paper's section 2.1 and figure 5.
+    /// queue changes linearly. Default: 20, where that is half of `limit`, 4/3 of `target`: then the queue grows with
+    /// the number of flows up to `n2`, as in the paper's section 2.1 and figure 5.
     pub n1: u32,
     /// The flows from which each may queue `lo`, `n1` to 2^24. Default: 60, where that is twice the default `target`.
     pub n2: u32,
@@ -60,12 +60,13 @@ pub struct Config {
     pub increase: f64,
     /// The weight of a sample in the average queue (w_q), above 0 and at most 1. Default: 0.004, the paper.
     pub weight: f64,
-    /// The time over which a flow's rate is averaged (K), above 0. Default: `None`, 25/8 of the time that the link takes
-    /// for `target`, which is the paper's 150 ms on its link of 20 Mbit/s; and 150 ms as long as the rate is not known.
+    /// The time over which a flow's rate is averaged (K), above 0. Default: `None`, 25/8 of the time that the link
+    /// takes for `target`, which is the paper's 150 ms on its link of 20 Mbit/s; and 150 ms as long as the rate is not
+    /// known.
     pub k: Option<Duration>,
-    /// The weight of a sample in each flow's average queue, above 0 and at most 1 (1 - k of equation 5). If it is given, a
-    /// flow's share is estimated by that average, which is compared with its part of the average queue, rather than by
-    /// its rate. Default: `None`, the rate (equation 4).
+    /// The weight of a sample in each flow's average queue, above 0 and at most 1 (1 - k of equation 5). If it is
+    /// given, a flow's share is estimated by that average, which is compared with its part of the average queue, rather
+    /// than by its rate. Default: `None`, the rate (equation 4).
     pub queue_weight: Option<f64>,
     /// The time after which a flow without queued packets loses its state, counted from its last admitted packet; above
     /// 0. Default: `None`, three times `k`, as the paper (section 3.4).

@@ -5,8 +5,9 @@
 //! and each flow has its share of that. The exponent makes drops nearly periodic for a flow that keeps to its share. It
 //! falls for a flow whose rate is above its fair rate while the average queue is above its target, and recovers
 //! otherwise. Where the queue is longer than `fair_drop`, only flows without state pass, which had no packet admitted
-//! lately (Fair Drop). With `weighted` a flow counts as many flows as the weight of its traffic class. With `queue_weight`
-//! the exponent follows the flow's average queue, compared with its part of the average, in place of its rate.
+//! lately (Fair Drop). With `weighted` a flow counts as many flows as the weight of its traffic class. With
+//! `queue_weight` the exponent follows the flow's average queue, compared with its part of the average, in place of its
+//! rate.
 //!
 //! **Source.** J. Cho, D. Cho, "Dynamic buffer management scheme based on rate estimation in packet-switched networks",
 //! Computer Networks 39, 2002: the listing in appendix A, weights in section 4.5, K in section 3.3,
@@ -19,8 +20,8 @@
 //! flow with packets queued; the paper holds that to be impossible. Figure 1 with `vth` could not be read: `vth` is the
 //! continuous function that meets all numbers in the text. A packet that would exceed `limit` is dropped, not only one
 //! that finds it reached. States expire at the next arrival. For
-//! equation 5 the paper names no constant and leaves the change of the listing to the reader: a flow's average is sampled
-//! where its rate would be, when a packet is admitted, and counts that packet.
+//! equation 5 the paper names no constant and leaves the change of the listing to the reader: a flow's average is
+//! sampled where its rate would be, when a packet is admitted, and counts that packet.
 //!
 //! **Cost.** A look-up by address pair an arrival; an exponential a packet admitted; a power where the random number
 //! alone does not decide; one division.
@@ -172,7 +173,8 @@ impl<P: Packet> Bare<P> {
         };
     }
 
-    /// Returns one over what a flow of weight 1 should get, in the unit of the flows' estimates; 0 while that is not known.
+    /// Returns one over what a flow of weight 1 should get, in the unit of the flows' estimates; 0 while that is not
+    /// known.
     fn per_share(&self) -> f64 {
         match self.config.queue_weight {
             Some(_) if self.average > 0.0 => self.flows.weights() as f64 / self.average,
@@ -208,8 +210,8 @@ fn is_below_power(roll: f64, base: f64, exponent: f64) -> bool {
     if base >= 1.0 {
         return true;
     }
-    // The power lies between those with the next whole exponents. They are rounded at each of at most twenty products, and the
-    // margin is far wider than that.
+    // The power lies between those with the next whole exponents. They are rounded at each of at most twenty products,
+    // and the margin is far wider than that.
     let whole = exponent as u64;
     let above = power(base, whole);
     if roll >= above * (1.0 + MARGIN) + f64::MIN_POSITIVE {

@@ -106,8 +106,8 @@ fn the_first_rate_is_that_of_the_listing() -> Result<(), ParameterError> {
     Ok(())
 }
 
-/// Equation 5 by hand with 1 - k = 1/4: the average starts at 0 and takes samples of 2000 and 3000 bytes, so 500 and then
-/// 3/4 * 500 + 1/4 * 3000 = 1125, for any time between them. One flow's part of the queue is all 3000 bytes of it.
+/// Equation 5 by hand with 1 - k = 1/4: the average starts at 0 and takes samples of 2000 and 3000 bytes, so 500 and
+/// then 3/4 * 500 + 1/4 * 3000 = 1125, for any time between them. One flow's part of the queue is all 3000 bytes of it.
 #[test]
 fn the_average_queue_is_that_of_equation_5() -> Result<(), ParameterError> {
     let mut bare = build(Config { queue_weight: Some(0.25), weight: 1.0, ..Config::default() })?;

@@ -1,5 +1,5 @@
-//! CAKE's filter of TCP acknowledgements, with the rules of sch_cake's `cake_ack_filter`: an acknowledgement is dropped when a
-//! packet comes to its queue that acknowledges more on the same connection.
+//! CAKE's filter of TCP acknowledgements, with the rules of sch_cake's `cake_ack_filter`: an acknowledgement is dropped
+//! when a packet comes to its queue that acknowledges more on the same connection.
 
 use crate::queue::flow_queues::FlowQueues;
 use crate::{Packet, Sack, TcpHeader};
@@ -60,7 +60,8 @@ fn is_repeated(old: &TcpHeader, new: &TcpHeader) -> bool {
     }
 }
 
-/// Tells whether `new` selectively acknowledges more than `old`; `None` if it leaves out something that `old` acknowledges.
+/// Tells whether `new` selectively acknowledges more than `old`; `None` if it leaves out something that `old`
+/// acknowledges.
 fn sacks_more(old: &TcpHeader, new: &TcpHeader) -> Option<bool> {
     let (old_blocks, new_blocks) = match (&old.sack, &new.sack) {
         (Sack::None, sack) => return Some(*sack != Sack::None),
@@ -131,8 +132,8 @@ mod tests {
         filtered(&[old, new], AckFilter::Aggressive) == Some(0)
     }
 
-    /// Two that may go are needed; the aggressive filter does with one directly before. Would catch the wrong one of the two, and an
-    /// acknowledgement of another connection that goes.
+    /// Two that may go are needed; the aggressive filter does with one directly before. Would catch the wrong one of
+    /// the two, and an acknowledgement of another connection that goes.
     #[test]
     fn the_first_of_two_goes() {
         let ack = |number| TcpHeader::ack(1, number);
@@ -148,8 +149,8 @@ mod tests {
         assert_eq!(filtered(&[ack(1), ack(2)], AckFilter::Aggressive), Some(0));
     }
 
-    /// Would catch a packet that goes although it carries more than an acknowledgement, one that goes for a later one with a lower or
-    /// the same number, also where numbers wrap, and one that goes for a SYN.
+    /// Would catch a packet that goes although it carries more than an acknowledgement, one that goes for a later one
+    /// with a lower or the same number, also where numbers wrap, and one that goes for a SYN.
     #[test]
     fn only_what_is_said_again_goes() {
         let ack = |number| TcpHeader::ack(1, number);

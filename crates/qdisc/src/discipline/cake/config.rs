@@ -29,10 +29,12 @@ pub struct Config {
     /// A common round-trip time, above 0: COBALT's interval and twenty times its target. Default: 100 ms,
     /// [`Preset::Internet`], as tc-cake(8).
     pub rtt: Duration,
-    /// Manages a link behind which CAKE stands, such as a downlink that feeds it: dropped packets count as sent, as they
-    /// have used the link already, and COBALT leaves each bulk flow at least two packets. Default: `false`, as tc-cake(8).
+    /// Manages a link behind which CAKE stands, such as a downlink that feeds it: dropped packets count as sent, as
+    /// they have used the link already, and COBALT leaves each bulk flow at least two packets. Default: `false`, as
+    /// tc-cake(8).
     pub ingress: bool,
-    /// Clears the DSCP of packets that leave, as a network does that does not trust it. Default: `false`, as tc-cake(8).
+    /// Clears the DSCP of packets that leave, as a network does that does not trust it. Default: `false`, as
+    /// tc-cake(8).
     pub wash: bool,
     /// The TCP acknowledgements dropped because later ones in their queue make them superfluous, for links that carry
     /// much less in the direction of the acknowledgements than in that of the data. Packets have to tell their
@@ -65,8 +67,8 @@ impl Default for Config {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Isolation {
-    /// Flows; those of one host share the quantum of a single flow, where the host is the sender or the receiver, whichever
-    /// has more bulk flows.
+    /// Flows; those of one host share the quantum of a single flow, where the host is the sender or the receiver,
+    /// whichever has more bulk flows.
     #[default]
     TripleIsolate,
     /// Flows; those of one sender share the quantum of a single flow.

@@ -12,8 +12,8 @@ pub enum Diffserv {
     BestEffort,
     /// Bulk (CS1, LE), best effort, video (CS2, CS3, AF2x, AF3x, AF4x, TOS4) and voice (CS4 to CS7, EF, VA).
     Diffserv4,
-    /// Background (LE), high throughput (CS1, AF1x, TOS2), best effort, streaming (CS3, AF3x, AF4x), transactions (AF2x,
-    /// TOS4), interactive (CS2), low latency (CS4, CS5, EF, VA) and network control (CS6, CS7).
+    /// Background (LE), high throughput (CS1, AF1x, TOS2), best effort, streaming (CS3, AF3x, AF4x), transactions
+    /// (AF2x, TOS4), interactive (CS2), low latency (CS4, CS5, EF, VA) and network control (CS6, CS7).
     Diffserv8,
     /// One for each precedence, the three upper bits of the byte (RFC 791).
     Precedence,

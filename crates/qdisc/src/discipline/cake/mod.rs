@@ -9,13 +9,15 @@
 //! Gateways", IEEE LANMAN 2018; parameters and constants as tc-cake(8) and sch_cake.
 //!
 //! **Deviations.** There is no overhead compensation (a packet's size is that on the wire already),
-//! no automatic rate, and no override of tins and flows by firewall marks or filters. Hosts are counted exactly, not in 1024 hashed buckets. A host's quantum is
-//! divided to 1/65536 byte, where sch_cake rounds it at random. Without `bandwidth` the link's rate gives quanta,
-//! targets and the limit, where sch_cake knows no rate. The filter of acknowledgements is also asked for segments of a packet that was
-//! joined by offload, as for any packet, and does not look into tunnels. `nat` is a matter of the host. Sizes of packets are counted, not the memory that they take.
+//! no automatic rate, and no override of tins and flows by firewall marks or filters. Hosts are counted exactly, not in
+//! 1024 hashed buckets. A host's quantum is divided to 1/65536 byte, where sch_cake rounds it at random. Without
+//! `bandwidth` the link's rate gives quanta, targets and the limit, where sch_cake knows no rate. The filter of
+//! acknowledgements is also asked for segments of a packet that was joined by offload, as for any packet, and does not
+//! look into tunnels. `nat` is a matter of the host. Sizes of packets are counted, not the memory that they take.
 //!
-//! **Cost.** With `ack_filter`, a look at each packet of a queue to which a TCP packet comes. Otherwise a hash and at most 16 tags compared, a push and a pop, COBALT's, and two look-ups of hosts a turn; to
-//! find the longest queue, O(log n) for each queue that has changed since it was last sought.
+//! **Cost.** With `ack_filter`, a look at each packet of a queue to which a TCP packet comes. Otherwise a hash and at
+//! most 16 tags compared, a push and a pop, COBALT's, and two look-ups of hosts a turn; to find the longest queue,
+//! O(log n) for each queue that has changed since it was last sought.
 
 use alloc::vec::Vec;
 
@@ -66,7 +68,8 @@ pub struct Cake<P> {
 
 /// The result of a queue's turn.
 enum Taken {
-    /// The packet at this place leaves. It has been unlinked from its queue, and is moved last: then it is copied only once.
+    /// The packet at this place leaves. It has been unlinked from its queue, and is moved last: then it is copied only
+    /// once.
     Packet(u32),
     /// A packet was dropped in its place.
     Drop,
@@ -197,8 +200,8 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Unlinks the packet that leaves `queue` of `tin`; the flow retires if there is none. With `ingress` a dropped packet uses up
-    /// the flow's turn as a sent one does.
+    /// Unlinks the packet that leaves `queue` of `tin`; the flow retires if there is none. With `ingress` a dropped
+    /// packet uses up the flow's turn as a sent one does.
     fn take(&mut self, now: Time, tin: usize, queue: usize, sink: &mut dyn DropSink<P>) -> Taken {
         let place = tin * QUEUES + queue;
         let tin = &mut self.tins[tin];

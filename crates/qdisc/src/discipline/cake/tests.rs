@@ -80,8 +80,8 @@ fn flows_share_by_bytes() {
     assert!((ratio(&bytes, 0, 1) - 1.0).abs() < 0.02 && (ratio(&bytes, 0, 2) - 1.0).abs() < 0.02, "{bytes:?}");
 }
 
-/// Where nothing is shaped, tins share by their quanta; of a shaped rate each has its part, and best effort the rest (sch_cake's
-/// `cake_config_diffserv3`, `cake_config_diffserv4` and `cake_config_diffserv8`).
+/// Where nothing is shaped, tins share by their quanta; of a shaped rate each has its part, and best effort the rest
+/// (sch_cake's `cake_config_diffserv3`, `cake_config_diffserv4` and `cake_config_diffserv8`).
 #[test]
 fn tins_share_by_quanta_or_by_thresholds() {
     let rest = |parts: &[f64]| 1.0 - parts.iter().sum::<f64>();
@@ -121,8 +121,8 @@ fn class(dscp: u8) -> SimplePacket {
     SimplePacket::new(u64::from(dscp), 1000).with_class(dscp << 2)
 }
 
-/// Each of eight tins has seven eighths of the rate and of the turns of the one before (sch_cake's `cake_config_diffserv8`): of 8
-/// Mbit/s the last one has 8 * (7/8)^7 = 3.141567 Mbit/s.
+/// Each of eight tins has seven eighths of the rate and of the turns of the one before (sch_cake's
+/// `cake_config_diffserv8`): of 8 Mbit/s the last one has 8 * (7/8)^7 = 3.141567 Mbit/s.
 #[test]
 fn eight_tins_decline_by_eighths() {
     for diffserv in [Diffserv::Diffserv8, Diffserv::Precedence] {
@@ -183,8 +183,8 @@ fn classes_go_to_their_tins() {
     }
 }
 
-/// Would catch a code point that is cleared before the tin is chosen, an ECN codepoint that is cleared too, and code points that are
-/// cleared without `wash`.
+/// Would catch a code point that is cleared before the tin is chosen, an ECN codepoint that is cleared too, and code
+/// points that are cleared without `wash`.
 #[test]
 fn washed_packets_leave_without_code_points() -> Result<(), ParameterError> {
     for (wash, expected) in [(false, [46 << 2 | 1, 8 << 2 | 1]), (true, [1, 1])] {
@@ -200,8 +200,8 @@ fn washed_packets_leave_without_code_points() -> Result<(), ParameterError> {
     Ok(())
 }
 
-/// Would catch an isolation that takes something else for a flow: two flows each of two senders to two receivers, of which the first
-/// pair has twice as many.
+/// Would catch an isolation that takes something else for a flow: two flows each of two senders to two receivers, of
+/// which the first pair has twice as many.
 #[test]
 fn hosts_are_flows() {
     let hosts = [(1, 8), (1, 9), (2, 8), (1, 8)];
@@ -290,8 +290,8 @@ fn a_tin_follows_from_its_rate() {
     assert_eq!(tin.flow_quantum, 1514);
 }
 
-/// With `ingress` a delay of two packets for each bulk flow is not too long (`cobalt_should_drop` of sch_cake), without it
-/// one of four packets. At 10 Mbit/s a packet of 1514 bytes takes 1.2112 ms.
+/// With `ingress` a delay of two packets for each bulk flow is not too long (`cobalt_should_drop` of sch_cake), without
+/// it one of four packets. At 10 Mbit/s a packet of 1514 bytes takes 1.2112 ms.
 #[test]
 fn ingress_leaves_each_bulk_flow_two_packets() {
     for (ingress, expected) in [(false, [4, 4, 4]), (true, [4, 6, 100])] {

@@ -319,7 +319,8 @@ impl Tin {
         }
     }
 
-    /// Takes `bytes` bytes from the turns of the tin and of `queue`, whose turn it is, and from the tin's share of the rate.
+    /// Takes `bytes` bytes from the turns of the tin and of `queue`, whose turn it is, and from the tin's share of the
+    /// rate.
     pub(super) fn charge(&mut self, now: Time, queue: usize, bytes: u32) {
         self.flows[queue].deficit -= i64::from(bytes) * PART;
         self.deficit -= i64::from(bytes);

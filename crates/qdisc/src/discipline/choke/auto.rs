@@ -1,23 +1,26 @@
-//! CHOKe steered by the delay: a controller says how many packets must go, and the rate of matches how many draws find them.
+//! CHOKe steered by the delay: a controller says how many packets must go, and the rate of matches how many draws find
+//! them.
 //!
-//! CHOKe's thresholds are numbers of packets, which fit one link and one load. Here there are none. PI2's controller turns the
-//! delay into p, the part of the arrivals that must be dropped. An arrival is compared with pairs of packets drawn at
-//! random: if both are of its flow, it is dropped with one of them. The discipline measures how many packets a comparison
-//! drops in the mean, g, and makes p / g comparisons for each arrival. With few flows they match often and few are made; with
-//! many flows they match rarely and many are made. What the most comparisons do not find is sought by comparing with single
-//! packets, as CHOKe does, and what these do not find either is dropped at random, as RED does.
+//! CHOKe's thresholds are numbers of packets, which fit one link and one load. Here there are none. PI2's controller
+//! turns the delay into p, the part of the arrivals that must be dropped. An arrival is compared with pairs of packets
+//! drawn at random: if both are of its flow, it is dropped with one of them. The discipline measures how many packets a
+//! comparison drops in the mean, g, and makes p / g comparisons for each arrival. With few flows they match often and
+//! few are made; with many flows they match rarely and many are made. What the most comparisons do not find is sought
+//! by comparing with single packets, as CHOKe does, and what these do not find either is dropped at random, as RED
+//! does.
 //!
-//! A pair matches with the square of the flow's part of the queue, so that flows with few packets in the queue hardly lose any. Where
-//! each flow has about one packet in the queue there are no pairs, and single packets are compared.
+//! A pair matches with the square of the flow's part of the queue, so that flows with few packets in the queue hardly
+//! lose any. Where each flow has about one packet in the queue there are no pairs, and single packets are compared.
 //!
-//! An arrival that finds the queue full makes all of its comparisons at once. If none matches it takes the place of a packet drawn at
-//! random, which is most likely one of a flood.
+//! An arrival that finds the queue full makes all of its comparisons at once. If none matches it takes the place of a
+//! packet drawn at random, which is most likely one of a flood.
 //!
-//! **Source.** Ours, of known parts: Pan, Prabhakar, Psounis, "CHOKe", INFOCOM 2000 (the comparison, and that both packets go);
-//! De Schepper, Bondarenko, Tsang, Briscoe, "PI2", CoNEXT 2016, with the gains of tc-dualpi2(8) (the controller and its square).
+//! **Source.** Ours, of known parts: Pan, Prabhakar, Psounis, "CHOKe", INFOCOM 2000 (the comparison, and that both
+//! packets go); De Schepper, Bondarenko, Tsang, Briscoe, "PI2", CoNEXT 2016, with the gains of tc-dualpi2(8) (the
+//! controller and its square).
 //!
-//! **Limits.** It sees a flow only by its packets in the queue, as CHOKe does: a flood that is a small part of the queue is not held at
-//! its share. It drops what could be marked.
+//! **Limits.** It sees a flow only by its packets in the queue, as CHOKe does: a flood that is a small part of the
+//! queue is not held at its share. It drops what could be marked.
 //!
 //! **Cost.** A push and a pop, and one random number for each packet drawn; none while the delay is below its target.
 
@@ -111,8 +114,8 @@ impl<P: Packet> ChokeAuto<P> {
         controller.run_timer(now, || head_arrival(&buffer.fifo));
     }
 
-    /// Compares an arrival of `flow` as often as the delay asks for, and drops the queued packets that match; tells whether the arrival
-    /// is dropped, too. Nothing is dropped with fewer than two packets in the queue.
+    /// Compares an arrival of `flow` as often as the delay asks for, and drops the queued packets that match; tells
+    /// whether the arrival is dropped, too. Nothing is dropped with fewer than two packets in the queue.
     fn test(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> Option<Reason> {
         let mut wanted = self.controller.classic();
         if wanted == 0.0 || self.buffer.fifo.packets() < 2 {
@@ -138,8 +141,8 @@ impl<P: Packet> ChokeAuto<P> {
         self.draws.chance(wanted).then_some(Reason::Early)
     }
 
-    /// Compares an arrival of `flow` that finds the queue full with pairs until one matches, and drops one of it; tells whether it did.
-    /// These comparisons end with a match, so they say nothing about the mean.
+    /// Compares an arrival of `flow` that finds the queue full with pairs until one matches, and drops one of it; tells
+    /// whether it did. These comparisons end with a match, so they say nothing about the mean.
     #[cold]
     fn test_full(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
         let trials = self.most as u32;
@@ -150,8 +153,8 @@ impl<P: Packet> ChokeAuto<P> {
         found.is_some()
     }
 
-    /// Compares an arrival of `flow` once; tells whether a queued packet matched and was dropped. The arrival counts as dropped with the
-    /// first match: `matched` tells that it was before.
+    /// Compares an arrival of `flow` once; tells whether a queued packet matched and was dropped. The arrival counts as
+    /// dropped with the first match: `matched` tells that it was before.
     fn compare(
         &mut self,
         now: Time,
@@ -259,15 +262,16 @@ mod tests {
     use super::*;
     use crate::SimplePacket;
 
-    /// Returns a queue of which the controller has the probability `p` for classic packets, as long as time stands still.
+    /// Returns a queue of which the controller has the probability `p` for classic packets, as long as time stands
+    /// still.
     fn at(p: f64) -> ChokeAuto<SimplePacket> {
         let mut queue = ChokeAuto::new(Config::default(), Seed::new(1)).expect("it is valid");
         queue.controller = PiCore::new(PiParameters::frozen()).with(libm::sqrt(p), 0.0);
         queue
     }
 
-    /// Would catch a gain that is not what comparisons drop: whether pairs match often, or only single packets do, or hardly any, the part
-    /// p of the arrivals is dropped.
+    /// Would catch a gain that is not what comparisons drop: whether pairs match often, or only single packets do, or
+    /// hardly any, the part p of the arrivals is dropped.
     #[test]
     fn drops_the_part_that_the_delay_asks_for() {
         for (flows, p) in [(2, 0.01), (5, 0.1), (30, 0.05), (300, 0.2), (100_000, 0.1)] {

@@ -1,4 +1,5 @@
-//! Draws drop candidates and compares them with an arrival. The only state is what [`Qdisc::candidates`](crate::Qdisc::candidates) tells.
+//! Draws drop candidates and compares them with an arrival. The only state is what
+//! [`Qdisc::candidates`](crate::Qdisc::candidates) tells.
 
 use alloc::vec::Vec;
 
@@ -101,8 +102,8 @@ pub(super) fn one_beside<P: Packet>(
     Some((one(fifo, draw, draws)?, true))
 }
 
-/// Fills `drawn` with `wanted` candidates: distinct ones, or all packets of the queue if there are no more; with replacement,
-/// those of `wanted` draws, each once. Tells whether one of them may be of `flow`; `false` is certain.
+/// Fills `drawn` with `wanted` candidates: distinct ones, or all packets of the queue if there are no more; with
+/// replacement, those of `wanted` draws, each once. Tells whether one of them may be of `flow`; `false` is certain.
 pub(super) fn several<P: Packet>(
     fifo: &Fifo<P>,
     draw: Draw,
@@ -154,8 +155,8 @@ pub(super) fn drop_if_match<P: Packet>(
     true
 }
 
-/// Drops all of the distinct candidates `drawn` that are of `flow`; tells whether there were any. `leaving` is told of each before
-/// it leaves.
+/// Drops all of the distinct candidates `drawn` that are of `flow`; tells whether there were any. `leaving` is told of
+/// each before it leaves.
 pub(super) fn drop_all_matches<P: Packet>(
     buffer: &mut Buffer<P>,
     now: Time,
@@ -199,8 +200,8 @@ mod tests {
         fn marked(&mut self, _now: Time, _packet: &SimplePacket, _reason: Reason) {}
     }
 
-    /// Returns the later members of the family, which compare arrivals with nothing while there are fewer than ten packets, each with the
-    /// most candidates of an arrival.
+    /// Returns the later members of the family, which compare arrivals with nothing while there are fewer than ten
+    /// packets, each with the most candidates of an arrival.
     fn later_members() -> [(&'static str, Discipline, usize); 6] {
         // The average is the queue itself.
         let red = red::RedParameters {

@@ -1,14 +1,17 @@
-//! CHOKeD: CHOKe that draws more candidates the longer the average queue, from the packets that came last first. Experimental.
+//! CHOKeD: CHOKe that draws more candidates the longer the average queue, from the packets that came last first.
+//! Experimental.
 //!
-//! The number of candidates is in proportion to the average: the square root of the buffer in packets over the distance of the
-//! thresholds. They are drawn from the half of the queue that came last, and when that is used up from the other half.
+//! The number of candidates is in proportion to the average: the square root of the buffer in packets over the distance
+//! of the thresholds. They are drawn from the half of the queue that came last, and when that is used up from the other
+//! half.
 //!
 //! **Source.** Manzoor, Abbas, Hussain, "CHOKeD: a fair active queue management system", arXiv 1712.09726, 2017.
 //!
-//! **Deviations.** Only the abstract is followed; what it leaves open is decided in `docs/qdiscs/choked.md`. The number of
-//! candidates has an upper bound, which the paper does not mention.
+//! **Deviations.** Only the abstract is followed; what it leaves open is decided in `docs/qdiscs/choked.md`. The number
+//! of candidates has an upper bound, which the paper does not mention.
 //!
-//! **Cost.** RED's, and one random number and one cache line a candidate; finding the middle of the queue is amortised O(1).
+//! **Cost.** RED's, and one random number and one cache line a candidate; finding the middle of the queue is amortised
+//! O(1).
 
 use super::candidates::Drawn;
 use super::{MAX_CANDIDATES, candidates};

@@ -1,10 +1,10 @@
 //! CHOKeR: CHOKeW whose drawing factor rises the steeper the longer the queue. Experimental.
 //!
-//! **Source.** Lu, Du, Liu, "CHOKeR: a novel AQM algorithm with proportional bandwidth allocation and TCP protection", IEEE
-//! Transactions on Industrial Informatics 10(1), 2014.
+//! **Source.** Lu, Du, Liu, "CHOKeR: a novel AQM algorithm with proportional bandwidth allocation and TCP protection",
+//! IEEE Transactions on Industrial Informatics 10(1), 2014.
 //!
-//! **Deviations.** Only the abstract is followed; what it leaves open is decided in `docs/qdiscs/choker.md`. The factor has an
-//! upper bound, as [CHOKeW](super::chokew)'s.
+//! **Deviations.** Only the abstract is followed; what it leaves open is decided in `docs/qdiscs/choker.md`. The factor
+//! has an upper bound, as [CHOKeW](super::chokew)'s.
 //!
 //! **Cost.** CHOKeW's.
 
@@ -22,8 +22,8 @@ const MAX_STEPS: u32 = 4;
 pub struct Config {
     /// CHOKeW's configuration. Default: CHOKeW's.
     pub chokew: chokew::Config,
-    /// The width of a band: each further band by which the queue exceeds `max` makes the rise one increment steeper, up to
-    /// four. In the unit of `max`, above zero. Default: a quarter of what `limit` leaves above `max`, 82 packets.
+    /// The width of a band: each further band by which the queue exceeds `max` makes the rise one increment steeper, up
+    /// to four. In the unit of `max`, above zero. Default: a quarter of what `limit` leaves above `max`, 82 packets.
     pub band: Size,
 }
 

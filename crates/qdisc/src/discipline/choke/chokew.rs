@@ -1,14 +1,14 @@
 //! CHOKeW: CHOKe without RED, whose number of candidates follows the queue and a packet's weight. Experimental.
 //!
-//! A drawing factor rises with each arrival that finds a long queue and falls with each that finds a short one. A packet of
-//! weight w is compared with the w-th part of the factor, so that weights become shares of the link. The comparison ends with
-//! the first match, which drops both packets.
+//! A drawing factor rises with each arrival that finds a long queue and falls with each that finds a short one. A
+//! packet of weight w is compared with the w-th part of the factor, so that weights become shares of the link. The
+//! comparison ends with the first match, which drops both packets.
 //!
 //! **Source.** Wen, Fang, Sun, "CHOKeW: bandwidth differentiation and TCP protection in core networks", MILCOM 2005.
 //!
 //! **Deviations.** Only the abstract and the published constants are followed; what they leave open is decided in
-//! `docs/qdiscs/chokew.md`. The factor has an upper bound, which the paper does not mention: the work for one packet must not
-//! grow with an attack.
+//! `docs/qdiscs/chokew.md`. The factor has an upper bound, which the paper does not mention: the work for one packet
+//! must not grow with an attack.
 //!
 //! **Cost.** Two random numbers and one cache line a candidate, while the queue is above `threshold`.
 
@@ -120,8 +120,8 @@ impl DrawingFactor {
         }
     }
 
-    /// Moves the factor by what an arrival finds in `fifo`; `steps` are the increments of a rise, from the queue above `max`.
-    /// Tells whether arrivals are compared.
+    /// Moves the factor by what an arrival finds in `fifo`; `steps` are the increments of a rise, from the queue above
+    /// `max`. Tells whether arrivals are compared.
     pub(super) fn follow<P: Packet>(&mut self, fifo: &Fifo<P>, steps: impl FnOnce(f64) -> f64) -> bool {
         let queue = if self.in_bytes { fifo.bytes() as f64 } else { fifo.packets() as f64 };
         if queue < self.min {
@@ -132,7 +132,8 @@ impl DrawingFactor {
         queue > self.threshold
     }
 
-    /// Returns the number of candidates of an arrival of `class`: the factor over the packet's weight, rounded at random.
+    /// Returns the number of candidates of an arrival of `class`: the factor over the packet's weight, rounded at
+    /// random.
     fn candidates(&mut self, class: u8) -> u32 {
         let share = self.factor * ONE_OVER_WEIGHT[(weight(class) - 1) as usize];
         // The factor is neither negative nor above its bound: the cast truncates.

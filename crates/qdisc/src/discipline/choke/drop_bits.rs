@@ -1,4 +1,5 @@
-//! The drop bits of the CHOKe paper (section II-A): a packet that is to be dropped stays in the FIFO until it is the head.
+//! The drop bits of the CHOKe paper (section II-A): a packet that is to be dropped stays in the FIFO until it is the
+//! head.
 
 use alloc::collections::VecDeque;
 
@@ -23,8 +24,8 @@ impl DropBits {
         matched
     }
 
-    /// Sets the bits of candidates that `draw` returns while they are of `flow`, at most `most`; tells whether there were any. A packet whose
-    /// bit is set already is the last one.
+    /// Sets the bits of candidates that `draw` returns while they are of `flow`, at most `most`; tells whether there
+    /// were any. A packet whose bit is set already is the last one.
     pub(super) fn set_while_matching<P: Packet>(
         &mut self,
         fifo: &Fifo<P>,

@@ -1,10 +1,10 @@
 //! Back CHOKe with memory: drops an arrival whose flow is among the last flows admitted.
 //!
-//! **Source.** Pan, Prabhakar, Psounis, "CHOKe", INFOCOM 2000, section IV-B: the model of back CHOKe, in which no queued packet
-//! is dropped, with a memory of the last M flows.
+//! **Source.** Pan, Prabhakar, Psounis, "CHOKe", INFOCOM 2000, section IV-B: the model of back CHOKe, in which no
+//! queued packet is dropped, with a memory of the last M flows.
 //!
-//! **Deviations.** None. It is the paper's model rather than a discipline for a network: with M flows or fewer nothing passes
-//! after the first packet of each.
+//! **Deviations.** None. It is the paper's model rather than a discipline for a network: with M flows or fewer nothing
+//! passes after the first packet of each.
 //!
 //! **Cost.** A look-up in a hash table, and an insertion for each packet admitted.
 
@@ -25,8 +25,8 @@ pub(crate) const MAX_MEMORY: u32 = 65_536;
 pub struct Config {
     /// The most that the queue holds, in packets or bytes. Default: 300 packets.
     pub limit: Size,
-    /// The number of flows remembered, 0 to 65,536: an arrival of one of the last flows admitted is dropped. Default: 1, back
-    /// CHOKe's one packet.
+    /// The number of flows remembered, 0 to 65,536: an arrival of one of the last flows admitted is dropped. Default:
+    /// 1, back CHOKe's one packet.
     pub memory: u32,
 }
 

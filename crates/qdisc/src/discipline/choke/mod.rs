@@ -1,8 +1,9 @@
 //! CHOKe: compares each arriving packet with one drawn at random from the queue, and drops both when they belong to the
 //! same flow.
 //!
-//! A flow that fills the queue is found there most often, so it loses packets in proportion to the room that it takes, without
-//! a table of flows. Arrivals that do not match go on to RED. This is the CHOKe of the papers; `path.rs` has the way of an arrival:
+//! A flow that fills the queue is found there most often, so it loses packets in proportion to the room that it takes,
+//! without a table of flows. Arrivals that do not match go on to RED. This is the CHOKe of the papers; `path.rs` has
+//! the way of an arrival:
 //!
 //! | kind | where candidates come from ([`Draw`]) | how many ([`Candidates`]) |
 //! |---|---|---|
@@ -19,8 +20,8 @@
 //! CHOKe). gCHOKe: Eshete, Jiang, "Generalizing the CHOKe flow protection", arXiv 1202.0789, 2012.
 //!
 //! **Deviations.** Candidates are exactly uniform over the packets in the queue, and distinct unless
-//! [`Draw::WithReplacement`] is chosen; the papers leave that open. Candidates that match leave the queue at once, and their
-//! room is free at once; with [`Config::drop_bit`] they stay until they are the head, as the paper proposes.
+//! [`Draw::WithReplacement`] is chosen; the papers leave that open. Candidates that match leave the queue at once, and
+//! their room is free at once; with [`Config::drop_bit`] they stay until they are the head, as the paper proposes.
 //!
 //! **Cost.** RED's, and one random number and one cache line per candidate.
 
@@ -63,7 +64,8 @@ pub(crate) const MAX_INTERMEDIATE: usize = 8;
 
 /// The configuration of [`Choke`].
 ///
-/// The default is the router of the paper's section III: room for 300 packets, thresholds of 100 and 200, and one candidate.
+/// The default is the router of the paper's section III: room for 300 packets, thresholds of 100 and 200, and one
+/// candidate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
@@ -76,15 +78,15 @@ pub struct Config {
     pub draw: Draw,
     /// With how many candidates an arrival is compared. Default: one.
     pub candidates: Candidates,
-    /// Compares arrivals while the average is at or above the upper threshold, too. Default: `true`, as the paper (end of
-    /// section II-A) and Linux; `false` is the technical report of 1999.
+    /// Compares arrivals while the average is at or above the upper threshold, too. Default: `true`, as the paper (end
+    /// of section II-A) and Linux; `false` is the technical report of 1999.
     pub compare_above_max: bool,
     /// Counts an arrival that matched among the packets since RED's last signal, so that the next signal comes earlier.
     /// Default: `true`, as ns-2, whose RED counts every arrival; `false` is Linux.
     pub count_matches: bool,
-    /// Marks a queued packet that matches, and drops it when it is the head (section II-A, last paragraph: the drop bit). Until then it
-    /// counts in the average and under the limit, and it can be drawn again: a match with it drops the arrival, and ends gCHOKe's draws.
-    /// Default: `false`, it leaves the queue at once.
+    /// Marks a queued packet that matches, and drops it when it is the head (section II-A, last paragraph: the drop
+    /// bit). Until then it counts in the average and under the limit, and it can be drawn again: a match with it drops
+    /// the arrival, and ends gCHOKe's draws. Default: `false`, it leaves the queue at once.
     pub drop_bit: bool,
 }
 
@@ -95,7 +97,8 @@ pub struct Config {
 pub enum Draw {
     /// Uniformly from all packets of the queue; several candidates are distinct.
     Random,
-    /// Uniformly from all packets of the queue, each time anew: several candidates can be one packet, which is dropped once.
+    /// Uniformly from all packets of the queue, each time anew: several candidates can be one packet, which is dropped
+    /// once.
     WithReplacement,
     /// As Linux's `sch_choke`: three throws over the ring with its holes, then the head.
     Linux,
@@ -113,25 +116,25 @@ pub enum Candidates {
     /// The same number for each arrival, 1 to 64: the paper's m (section II-A, paragraph 4). All candidates of the
     /// arrival's flow are dropped.
     Fixed(u32),
-    /// More candidates the longer the average queue (section II-A, paragraph 4): k regions R_1 … R_k of equal width between min_th and
-    /// max_th, each with its own m.
+    /// More candidates the longer the average queue (section II-A, paragraph 4): k regions R_1 … R_k of equal width
+    /// between min_th and max_th, each with its own m.
     Regions {
         /// The number of regions, 1 to 32; the paper's k.
         regions: u32,
         /// The number of candidates in each region.
         rule: Rule,
     },
-    /// The same with the regions that intermediate thresholds make, the paper's int_th: k - 1 thresholds between min_th and max_th make k
-    /// regions.
+    /// The same with the regions that intermediate thresholds make, the paper's int_th: k - 1 thresholds between min_th
+    /// and max_th make k regions.
     Intermediate {
-        /// The thresholds, ascending, in the unit of min_th and max_th; an average at one of them belongs to the region above it. The `None`s
-        /// come last.
+        /// The thresholds, ascending, in the unit of min_th and max_th; an average at one of them belongs to the region
+        /// above it. The `None`s come last.
         thresholds: [Option<Size>; MAX_INTERMEDIATE],
         /// The number of candidates in each region.
         rule: Rule,
     },
-    /// One candidate after another while they match, at most so many: gCHOKe's maxcomp. At least 1; `u32::MAX` means without
-    /// bound.
+    /// One candidate after another while they match, at most so many: gCHOKe's maxcomp. At least 1; `u32::MAX` means
+    /// without bound.
     WhileMatching(u32),
 }
 
@@ -235,8 +238,8 @@ impl Rule {
 fn region(red: &RedCore, regions: u32) -> u32 {
     let (min, max) = red.thresholds();
     let (above, width) = (red.average() - min, max - min);
-    // The division comes last: with a factor for it some averages at a region's lower end would fall into the region below.
-    // The cast saturates, truncates, and makes 0 of a NaN.
+    // The division comes last: with a factor for it some averages at a region's lower end would fall into the region
+    // below. The cast saturates, truncates, and makes 0 of a NaN.
     ((f64::from(regions) * above / width) as u32).min(regions - 1) + 1
 }
 
@@ -252,8 +255,8 @@ pub struct Choke<P> {
     red: Red<P>,
     draw: Draw,
     candidates: Candidates,
-    /// The most candidates of an arrival that are drawn one by one, each if the one before matched and has left; `None` if they are drawn
-    /// at once, or have drop bits.
+    /// The most candidates of an arrival that are drawn one by one, each if the one before matched and has left; `None`
+    /// if they are drawn at once, or have drop bits.
     one_by_one: Option<u32>,
     /// An arrival's first candidate is drawn uniformly, alone, and has no drop bit.
     is_plain: bool,
@@ -293,7 +296,8 @@ impl<P: Packet> Choke<P> {
         })
     }
 
-    /// Compares an arrival of `flow` with candidates that are drawn at once, and drops those of the same flow; tells whether there were any.
+    /// Compares an arrival of `flow` with candidates that are drawn at once, and drops those of the same flow; tells
+    /// whether there were any.
     #[inline(never)]
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
         if self.drop_bits.is_some() {

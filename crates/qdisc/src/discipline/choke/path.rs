@@ -1,5 +1,5 @@
-//! The path of an arrival through [`Choke`]: what most arrivals need without a call, and everything else in functions each of which is the last
-//! thing that the one before does.
+//! The path of an arrival through [`Choke`]: what most arrivals need without a call, and everything else in functions
+//! each of which is the last thing that the one before does.
 
 use super::{Choke, candidates};
 use crate::discipline::red::Red;
@@ -20,7 +20,8 @@ impl<P: Packet> Choke<P> {
         self.take_straight::<false>(now, packet, sink);
     }
 
-    /// Does it while the core is [straight](crate::discipline::red::RedCore::is_straight). With `FAR` each draw asks for the memory of a later one.
+    /// Does it while the core is [straight](crate::discipline::red::RedCore::is_straight). With `FAR` each draw asks
+    /// for the memory of a later one.
     #[inline(always)]
     fn take_straight<const FAR: bool>(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.red.arrive_straight(&packet);
@@ -101,8 +102,8 @@ impl<P: Packet> Choke<P> {
     /// Decides on an arrival that is in the average.
     #[inline(always)]
     fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        // Paragraph 3: above min_th the arrival is compared with a drop candidate, a packet drawn at random; if both are of one
-        // flow, both are dropped.
+        // Paragraph 3: above min_th the arrival is compared with a drop candidate, a packet drawn at random; if both
+        // are of one flow, both are dropped.
         if self.compares() {
             let flow = packet.flow();
             if self.one_by_one.is_none() {
@@ -116,14 +117,16 @@ impl<P: Packet> Choke<P> {
                 self.drawn.set(&self.red.buffer.fifo, candidate);
             }
         }
-        // Otherwise the candidate stays where it is, and the arrival is dropped with RED's probability. That includes the two
-        // cases at the begin of the paragraph: below min_th every arrival is queued, above max_th every arrival is dropped.
+        // Otherwise the candidate stays where it is, and the arrival is dropped with RED's probability. That includes
+        // the two cases at the begin of the paragraph: below min_th every arrival is queued, above max_th every arrival
+        // is dropped.
         self.red.decide(now, packet, sink);
     }
 
     /// Tells whether arrivals are compared: the average is above the lower threshold.
     ///
-    /// Above the upper threshold they are compared too, so that the queue gets short quickly (section II-A, end of paragraph 3).
+    /// Above the upper threshold they are compared too, so that the queue gets short quickly (section II-A, end of
+    /// paragraph 3).
     fn compares(&self) -> bool {
         let (min, max) = self.red.core.thresholds();
         let average = self.red.core.average();
@@ -136,7 +139,8 @@ impl<P: Packet> Choke<P> {
         self.drop_pair(now, packet, place, sink);
     }
 
-    /// Drops an arrival and its candidate `place`, which is of the same flow, and as many more as are drawn while they match.
+    /// Drops an arrival and its candidate `place`, which is of the same flow, and as many more as are drawn while they
+    /// match.
     #[inline(always)]
     fn drop_pair(&mut self, now: Time, packet: P, place: Place, sink: &mut dyn DropSink<P>) {
         self.drawn.clear();

@@ -1,16 +1,16 @@
 //! RECHOKe: RED that drops more of flows which are often found in the queue and which it signals often. Experimental.
 //!
-//! An arrival is compared with a candidate only to learn: both stay. A match is a hit of the flow, and each of RED's drops and
-//! marks a signal; both are kept in a table and halved over time. A flow with enough of both is malicious: its arrivals are
-//! dropped with probability p_b 2^hits, p_b being RED's base probability.
+//! An arrival is compared with a candidate only to learn: both stay. A match is a hit of the flow, and each of RED's
+//! drops and marks a signal; both are kept in a table and halved over time. A flow with enough of both is malicious:
+//! its arrivals are dropped with probability p_b 2^hits, p_b being RED's base probability.
 //!
-//! **Source.** Govindaswamy, Zaruba, Balasekaran, "RECHOKe: a scheme for detection, control and punishment of malicious flows in
-//! IP networks", GLOBECOM 2007.
+//! **Source.** Govindaswamy, Zaruba, Balasekaran, "RECHOKe: a scheme for detection, control and punishment of malicious
+//! flows in IP networks", GLOBECOM 2007.
 //!
 //! **Deviations.** Only the abstract is followed; what it leaves open is decided in `docs/qdiscs/rechoke.md`.
 //!
-//! **Cost.** RED's, one random number and one cache line, and two look-ups in hash tables, for each arrival while the average
-//! is above the lower threshold.
+//! **Cost.** RED's, one random number and one cache line, and two look-ups in hash tables, for each arrival while the
+//! average is above the lower threshold.
 
 use alloc::format;
 
@@ -40,8 +40,8 @@ pub struct Config {
     pub hit_cap: u32,
     /// The number of hits that makes a flow suspect, 1 to `hit_cap`. Default: 3; the abstract has none.
     pub hits: u32,
-    /// The number of RED's drops and marks that makes a suspect flow malicious, 1 to `hit_cap`. Default: 3; the abstract has
-    /// none.
+    /// The number of RED's drops and marks that makes a suspect flow malicious, 1 to `hit_cap`. Default: 3; the
+    /// abstract has none.
     pub drops: u32,
     /// The interval at which a flow's hits and signals are halved, above zero. Default: 5 s; the abstract has none.
     pub window: Duration,
@@ -154,8 +154,8 @@ impl<P: Packet> Rechoke<P> {
         hits.filter(|_| signals.is_some())
     }
 
-    /// Does all that comes before RED: tells whether an arrival of `flow` is of a malicious flow, and whether it is dropped for
-    /// that.
+    /// Does all that comes before RED: tells whether an arrival of `flow` is of a malicious flow, and whether it is
+    /// dropped for that.
     fn detect(&mut self, now: Time, flow: FlowKey) -> (bool, bool) {
         let (min, _) = self.red.core.thresholds();
         if self.red.core.average() <= min {
@@ -184,7 +184,8 @@ impl<P: Packet> Rechoke<P> {
             self.red.buffer.discard(now, packet, Reason::Table, sink);
             return;
         }
-        // What passed as malicious is not tried a second time. Where RED drops every packet p_b is 1, and nothing passes so.
+        // What passed as malicious is not tried a second time. Where RED drops every packet p_b is 1, and nothing
+        // passes so.
         if malicious {
             self.red.buffer.admit(now, packet, None, sink);
         } else if self.red.decide(now, packet, sink).signalled {

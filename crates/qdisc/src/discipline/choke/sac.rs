@@ -1,11 +1,11 @@
 //! SAC: CHOKe for transports that do not slow down, with as many candidates as they need. Experimental.
 //!
-//! Only arrivals of unresponsive transports are compared ([`Packet::responsive`]). Once an interval the number of candidates
-//! grows by one while unresponsive packets have more than their share of the queue, and falls by one while few of the compared
-//! arrivals match.
+//! Only arrivals of unresponsive transports are compared ([`Packet::responsive`]). Once an interval the number of
+//! candidates grows by one while unresponsive packets have more than their share of the queue, and falls by one while
+//! few of the compared arrivals match.
 //!
-//! **Source.** Jiang, Hamdi, Liu, "Self adjustable CHOKe: an active queue management algorithm for congestion control and fair
-//! bandwidth allocation", ISCC 2003.
+//! **Source.** Jiang, Hamdi, Liu, "Self adjustable CHOKe: an active queue management algorithm for congestion control
+//! and fair bandwidth allocation", ISCC 2003.
 //!
 //! **Deviations.** Only the abstract is followed; what it leaves open is decided in `docs/qdiscs/sac.md`. The number of
 //! candidates has an upper bound, which the abstract does not mention.
@@ -33,7 +33,8 @@ pub struct Config {
     pub red: red::RedParameters,
     /// The interval at which the number of candidates is adapted, above zero. Default: 500 ms, as Floyd's Adaptive RED.
     pub interval: Duration,
-    /// The part of the queue that unresponsive packets may have, above 0 and at most 1. Default: 0.1; the abstract has none.
+    /// The part of the queue that unresponsive packets may have, above 0 and at most 1. Default: 0.1; the abstract has
+    /// none.
     pub share: f64,
     /// The part of the compared arrivals that must match for the candidates not to become fewer, above 0 and at most 1.
     /// Default: 0.05; the abstract has none.

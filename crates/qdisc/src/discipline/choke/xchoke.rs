@@ -1,15 +1,15 @@
 //! xCHOKe: CHOKe with a table of hits, which punishes flows harder the more often they matched.
 //!
-//! Each match of an arrival with a candidate is a hit of its flow. An arrival of a flow with n hits in the table is dropped
-//! with probability p_b 2^n before anything else, p_b being RED's base probability; if it passes, RED only drops it where
-//! every packet is dropped.
+//! Each match of an arrival with a candidate is a hit of its flow. An arrival of a flow with n hits in the table is
+//! dropped with probability p_b 2^n before anything else, p_b being RED's base probability; if it passes, RED only
+//! drops it where every packet is dropped.
 //!
-//! **Source.** Chhabra, Chuig, Goel, John, Kumar, Saran, Shorey, "xCHOKe: malicious source control for congestion avoidance at
-//! Internet gateways", ICNP 2002.
+//! **Source.** Chhabra, Chuig, Goel, John, Kumar, Saran, Shorey, "xCHOKe: malicious source control for congestion
+//! avoidance at Internet gateways", ICNP 2002.
 //!
-//! **Deviations.** The table is bounded and hits are halved over time. The paper forgets nothing, so that in the end every
-//! long-lived TCP flow is in the table and is punished like a flood. A flow is hit by chance as often as packets arrive, so
-//! the default interval of the halving is a number of packets, not of seconds.
+//! **Deviations.** The table is bounded and hits are halved over time. The paper forgets nothing, so that in the end
+//! every long-lived TCP flow is in the table and is punished like a flood. A flow is hit by chance as often as packets
+//! arrive, so the default interval of the halving is a number of packets, not of seconds.
 //!
 //! **Cost.** CHOKe's, and a look-up in a hash table for each arrival while the average is above the lower threshold.
 
@@ -45,8 +45,8 @@ pub struct Config {
     pub table_size: u32,
     /// The most hits that count, 1 to 63. Default: 30; 2^30 is certain at any probability that matters.
     pub hit_cap: u32,
-    /// The interval at which the hits of a flow are halved. Default: `None`, the time that the link takes for 1250 mean packets,
-    /// 10 s at 1 Mbit/s; as long as the link's rate is not known, hits are not halved.
+    /// The interval at which the hits of a flow are halved. Default: `None`, the time that the link takes for 1250 mean
+    /// packets, 10 s at 1 Mbit/s; as long as the link's rate is not known, hits are not halved.
     pub age: Option<Duration>,
 }
 
@@ -120,7 +120,8 @@ impl<P: Packet> Xchoke<P> {
         if dropped { Err(Reason::Table) } else { Ok(true) }
     }
 
-    /// Compares an arrival of `flow` with one candidate and drops that if it is of the same flow, which counts as a hit.
+    /// Compares an arrival of `flow` with one candidate and drops that if it is of the same flow, which counts as a
+    /// hit.
     fn drop_match(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
         let candidate = candidates::one(&self.red.buffer.fifo, self.config.draw, &mut self.draws);
         self.drop_if_match(now, flow, candidate, sink)
@@ -172,7 +173,8 @@ impl<P: Packet> Xchoke<P> {
     fn judge(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         match self.choke(now, packet.flow(), sink) {
             Err(reason) => self.red.buffer.discard(now, packet, reason, sink),
-            // What passed the table is not tried a second time. Where RED drops every packet p_b is 1, and nothing passes.
+            // What passed the table is not tried a second time. Where RED drops every packet p_b is 1, and nothing
+            // passes.
             Ok(true) => {
                 self.red.buffer.admit(now, packet, None, sink);
             }
@@ -182,8 +184,8 @@ impl<P: Packet> Xchoke<P> {
         }
     }
 
-    /// Compares an arrival, whose flow may have hits, with the packet that `hit` is, or that the throw in it hits; and decides on it while the
-    /// average is between the thresholds.
+    /// Compares an arrival, whose flow may have hits, with the packet that `hit` is, or that the throw in it hits; and
+    /// decides on it while the average is between the thresholds.
     #[inline(never)]
     fn compare(&mut self, now: Time, packet: P, has_hits: bool, hit: Result<Place, Throw>, sink: &mut dyn DropSink<P>) {
         let candidate = match hit {

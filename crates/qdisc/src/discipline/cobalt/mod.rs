@@ -8,9 +8,9 @@
 //! **Source.** Palmei et al., "Design and Evaluation of COBALT Queue Discipline", IEEE LANMAN 2019; CAKE's `cobalt_*`;
 //! ns-3's growth of BLUE's probability beyond `blue_threshold`.
 //!
-//! **Deviations.** The inverse square root is exact. A signal that BLUE overrules is a drop and not also a mark. The first
-//! signal is due an interval after the delay has risen above `target`; sch_cake's is due at once if the queue has been at
-//! rest for more than an interval, since it asks whether the signal is late of the time before.
+//! **Deviations.** The inverse square root is exact. A signal that BLUE overrules is a drop and not also a mark. The
+//! first signal is due an interval after the delay has risen above `target`; sch_cake's is due at once if the queue has
+//! been at rest for more than an interval, since it asks whether the signal is late of the time before.
 //!
 //! **Cost.** A push and a pop and a few comparisons; a square root and a division for each signal, and a random number
 //! while BLUE's probability is not 0.

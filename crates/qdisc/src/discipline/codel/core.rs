@@ -205,7 +205,8 @@ impl CodelCore {
         self.drop_next = control_law(now, parameters.interval, self.count);
     }
 
-    /// Marks or drops the head of `queue`, which is not empty. A marked packet leaves; after a drop the next head is looked at.
+    /// Marks or drops the head of `queue`, which is not empty. A marked packet leaves; after a drop the next head is
+    /// looked at.
     fn signal<P: Packet>(
         &mut self,
         parameters: &CodelParameters,

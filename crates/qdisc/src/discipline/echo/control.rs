@@ -170,8 +170,9 @@ impl Controller {
         (u64::from(self.late) + if flooded { passed as u64 } else { 0 }).min(MOST_TIME) as u32
     }
 
-    /// Returns by how much the integral part hurries, with 16 binary digits behind the point: by the square of a quarter of the delay in targets, and by twice that
-    /// of the seconds for which a flood has lasted. A flood follows T at once, so that this costs no margin; TCP at long round trips would swing.
+    /// Returns by how much the integral part hurries, with 16 binary digits behind the point: by the square of a
+    /// quarter of the delay in targets, and by twice that of the seconds for which a flood has lasted. A flood follows
+    /// T at once, so that this costs no margin; TCP at long round trips would swing.
     fn hurry(&self, delay: i64, target: i64) -> i128 {
         let far = square((delay << 16) / (4 * target)).max(UNIT);
         let long = (2 * square((i64::from(self.late) << 16) / 1_000_000_000)).max(UNIT);
@@ -248,7 +249,8 @@ const MOST_RATE: u64 = 1 << 40;
 const BILLION: i128 = 1_000_000_000;
 const UNIT: i128 = ONE as i128;
 
-/// The part of the arrivals that are dropped in a flood at least, as its reciprocal: TCP does not keep a window of three packets at that loss.
+/// The part of the arrivals that are dropped in a flood at least, as its reciprocal: TCP does not keep a window of
+/// three packets at that loss.
 const LEAST_LOSS: u32 = 5;
 
 /// The most by which the controller hurries.
@@ -257,8 +259,9 @@ const MOST_HURRY: i128 = 64 * UNIT;
 /// The binary logarithm of e, with 32 binary digits behind the point: the unit of the level for logarithms to base e.
 const LOG2_E: i128 = 6_196_328_019;
 
-/// The change of ln T in each second in which the delay is twice its target, and that when the delay has grown by its target. The
-/// two parts of the control are equal at one radian a second, which is below the loop's crossover up to round trips of 300 ms.
+/// The change of ln T in each second in which the delay is twice its target, and that when the delay has grown by its
+/// target. The two parts of the control are equal at one radian a second, which is below the loop's crossover up to
+/// round trips of 300 ms.
 const INTEGRAL: i128 = 3 * LOG2_E / 10;
 const PROPORTIONAL: i128 = 3 * LOG2_E / 10;
 

@@ -1,10 +1,10 @@
 //! The lane for sparse flows: packets of flows far below their share go ahead of the FIFO.
 //!
-//! A flow keeps its order: while packets of it wait in the FIFO, its next ones join them. Two tables count those packets,
-//! each by seven bits of the tag, and a flow of which one counts none has none there: a counting Bloom filter (Fan, Cao,
-//! Almeida, Broder, SIGCOMM 1998). And the lane is a part of the link: each byte that leaves earns a quarter of a byte, up to
-//! the bytes of a target, and each byte of the lane costs one. So the FIFO keeps three quarters of the link, whoever looks
-//! sparse.
+//! A flow keeps its order: while packets of it wait in the FIFO, its next ones join them. Two tables count those
+//! packets, each by seven bits of the tag, and a flow of which one counts none has none there: a counting Bloom filter
+//! (Fan, Cao, Almeida, Broder, SIGCOMM 1998). And the lane is a part of the link: each byte that leaves earns a quarter
+//! of a byte, up to the bytes of a target, and each byte of the lane costs one. So the FIFO keeps three quarters of the
+//! link, whoever looks sparse.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -36,7 +36,8 @@ impl<P: Packet> SparseLane<P> {
         !self.waiting.is_empty()
     }
 
-    /// Tells whether a packet of `bytes` bytes may go ahead: no packet of its flow waits in the FIFO, and the lane has earned it.
+    /// Tells whether a packet of `bytes` bytes may go ahead: no packet of its flow waits in the FIFO, and the lane has
+    /// earned it.
     pub(super) fn is_open(&self, tag: Tag, bytes: u32) -> bool {
         places(tag).iter().any(|&place| self.waiting[place] == 0) && self.credit >= PART * u64::from(bytes)
     }
@@ -54,7 +55,8 @@ impl<P: Packet> SparseLane<P> {
         }
     }
 
-    /// Notes that a packet leaves the FIFO, which is then `empty`. A count that has reached its end stays there until it is.
+    /// Notes that a packet leaves the FIFO, which is then `empty`. A count that has reached its end stays there until
+    /// it is.
     pub(super) fn leaves(&mut self, tag: Tag, empty: bool) {
         for place in places(tag) {
             if self.waiting[place] < u16::MAX {
@@ -89,7 +91,8 @@ mod tests {
     use super::*;
     use crate::{SimplePacket, Time};
 
-    /// 4000 bytes that leave earn 1000. Would catch a lane that takes more of the link than a quarter, or saves up more than a burst.
+    /// 4000 bytes that leave earn 1000. Would catch a lane that takes more of the link than a quarter, or saves up more
+    /// than a burst.
     #[test]
     fn a_quarter_of_what_leaves_goes_ahead() {
         let mut lane = SparseLane::new(true);
@@ -103,7 +106,8 @@ mod tests {
         assert!(lane.is_open(7, 5000) && !lane.is_open(7, 5001));
     }
 
-    /// Would catch a packet that overtakes one of its flow, and a count that is never free again after more packets than it can hold.
+    /// Would catch a packet that overtakes one of its flow, and a count that is never free again after more packets
+    /// than it can hold.
     #[test]
     fn a_flow_waits_behind_its_own_packets() {
         let mut lane = SparseLane::<SimplePacket>::new(true);

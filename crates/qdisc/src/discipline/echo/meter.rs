@@ -1,4 +1,5 @@
-//! The part of ECHO that every arrival passes: counts the tags of its flow, samples it, and tells whether it is signalled.
+//! The part of ECHO that every arrival passes: counts the tags of its flow, samples it, and tells whether it is
+//! signalled.
 //!
 //! The code does not depend on the type of packets, so that it is compiled once.
 
@@ -78,7 +79,8 @@ impl FlowMeter {
         self.fair.is_sparse(self.sample.count(tag))
     }
 
-    /// Puts `tag`, of which there are `count`, into the sample. Apart from [`arrive`](Self::arrive), which then needs fewer registers.
+    /// Puts `tag`, of which there are `count`, into the sample. Apart from [`arrive`](Self::arrive), which then needs
+    /// fewer registers.
     #[inline(never)]
     fn remember(&mut self, tag: Tag, count: u32) {
         if self.fair.is_ordinary(count) {

@@ -3,27 +3,27 @@
 //!
 //! CHOKe draws its sample from the queue, so that a short queue is a bad sample and a long one is delay. ECHO keeps the
 //! two apart: the sample is a few hundred tags of two bytes, each a salted hash of an arrival's flow, for any
-//! number of flows. The number of a flow's tags, K, measures its rate. The more tags a flow has beyond the fair share T,
-//! the fewer of its arrivals are sampled: in proportion to T/K. So the square of K is in proportion to the rate, and
+//! number of flows. The number of a flow's tags, K, measures its rate. The more tags a flow has beyond the fair share
+//! T, the fewer of its arrivals are sampled: in proportion to T/K. So the square of K is in proportion to the rate, and
 //! with w = ((K + 1/4) / T)² - 1, the part by which a flow exceeds the fair rate, an arrival is dropped with the
-//! probability w² / (1 + w + w²). A flow that exceeds the fair rate a little loses little, as TCP needs it, and one that
-//! does not slow down keeps at most 4/3 of the fair rate. A controller moves T so that the queue's delay is at its
+//! probability w² / (1 + w + w²). A flow that exceeds the fair rate a little loses little, as TCP needs it, and one
+//! that does not slow down keeps at most 4/3 of the fair rate. A controller moves T so that the queue's delay is at its
 //! target, the faster the longer a flood keeps it above.
 //!
-//! A TCP that can lose little stays below the fair rate by the noise of its K; a flood does not. So M, the mean of K + 1/4
-//! where an arrival is sampled of a flow with K ≤ 2 T + 1, tells what the others have, and w is counted in their rates: it is
-//! multiplied by T/M, 1 to 3.
+//! A TCP that can lose little stays below the fair rate by the noise of its K; a flood does not. So M, the mean of K +
+//! 1/4 where an arrival is sampled of a flow with K ≤ 2 T + 1, tells what the others have, and w is counted in their
+//! rates: it is multiplied by T/M, 1 to 3.
 //!
-//! **Source.** Fairlane's own; `docs/echo.md` derives it. Its ancestor is AFD (Pan, Breslau, Prabhakar, Shenker, ACM CCR
-//! 33(2), 2003), which has the sampled history, the drop by the rate's excess and the controller on the queue.
+//! **Source.** Fairlane's own; `docs/echo.md` derives it. Its ancestor is AFD (Pan, Breslau, Prabhakar, Shenker, ACM
+//! CCR 33(2), 2003), which has the sampled history, the drop by the rate's excess and the controller on the queue.
 //!
 //! **Deviations.** All arithmetic is in integers, with 16 binary digits behind the point. Two flows with the same tag
 //! count as one: one of 65,535 pairs. A rate that the host tells ([`Qdisc::link_rate`]) is where the measurement of the
 //! link's rate starts; without one the sample has 256 tags.
 //!
-//! **Cost.** A random number, a hash, and K, which is known or takes 32 comparisons of 16 bytes for 256 tags. Two products of
-//! 64 bits decide for a flow within its share, six for others.
-//! No division but in the controller, once in 16 ms, or in 1 ms in a flood.
+//! **Cost.** A random number, a hash, and K, which is known or takes 32 comparisons of 16 bytes for 256 tags. Two
+//! products of 64 bits decide for a flow within its share, six for others. No division but in the controller, once in
+//! 16 ms, or in 1 ms in a flood.
 
 use crate::error::check;
 use crate::queue::buffer::Buffer;
@@ -58,14 +58,14 @@ pub struct Config {
     /// time. Default: 10 ms, between the 5 ms of CoDel and the 15 ms of PIE.
     pub target: Duration,
     /// The size of the sample, a power of two from 64 to 4096. The error of a flow's rate is about one over the root of
-    /// the tags that it has. Default: `None`, 256 for each Gbit/s of the link's rate, rounded up to a power of two, from
-    /// 256 to 4096.
+    /// the tags that it has. Default: `None`, 256 for each Gbit/s of the link's rate, rounded up to a power of two,
+    /// from 256 to 4096.
     pub tags: Option<u32>,
     /// Marks packets that can be marked, unless the flow is so far above its share that one of five is signalled.
     /// Default: `true`.
     pub ecn: bool,
-    /// Sends packets of sparse flows, those with at most half of the fair share, ahead of the others, in their flow's order and up to a
-    /// quarter of the link. It takes 512 bytes. Default: `false`.
+    /// Sends packets of sparse flows, those with at most half of the fair share, ahead of the others, in their flow's
+    /// order and up to a quarter of the link. It takes 512 bytes. Default: `false`.
     pub lane: bool,
 }
 
@@ -185,7 +185,8 @@ impl<P: Packet> Echo<P> {
         self.meter.is_sparse(flow) && self.lane.is_open(self.meter.tag(flow), packet.bytes())
     }
 
-    /// Enqueues `packet`. Without a `LANE` it is compiled without one, since each copy of a packet costs more than the rest.
+    /// Enqueues `packet`. Without a `LANE` it is compiled without one, since each copy of a packet costs more than the
+    /// rest.
     #[inline(always)]
     fn admit<const LANE: bool>(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         let bytes = packet.bytes();

@@ -12,7 +12,8 @@ const NOBODY: Tag = 0;
 /// The largest sample: places are drawn by 12 bits each.
 pub(super) const MOST_TAGS: u32 = 1 << 12;
 
-/// The arrivals of a trial at least, the part of them whose numbers may be unknown, a third, and the trials without places.
+/// The arrivals of a trial at least, the part of them whose numbers may be unknown, a third, and the trials without
+/// places.
 const TRIAL: u64 = 512;
 const MOST_UNKNOWN: u64 = 3;
 const PAUSE: u32 = 15;
@@ -34,8 +35,8 @@ pub(super) fn tag(hash: u64) -> Tag {
 pub(super) struct Sample {
     /// A power of two of them.
     tags: Vec<Tag>,
-    /// Numbers of tags, so that few arrivals have theirs counted: see [`places`], a tag's at its low bits. It follows every
-    /// change of `tags`.
+    /// Numbers of tags, so that few arrivals have theirs counted: see [`places`], a tag's at its low bits. It follows
+    /// every change of `tags`.
     known: Vec<Known>,
     trial: Trial,
 }
@@ -211,8 +212,8 @@ mod tests {
         assert_eq!((sample.size(), sample.count(7)), (256, before));
     }
 
-    /// Would catch a number of tags that does not follow what is put in, what it overwrites and the size, where a number is
-    /// known, and where another tag has its place.
+    /// Would catch a number of tags that does not follow what is put in, what it overwrites and the size, where a
+    /// number is known, and where another tag has its place.
     #[test]
     fn known_numbers_are_those_of_the_tags() {
         for size in [64, 256, 1024] {
@@ -230,8 +231,8 @@ mod tests {
         }
     }
 
-    /// Would catch numbers that are kept where half of them are not known, which costs more than to count, that are not where nearly all are, and
-    /// that are never tried again.
+    /// Would catch numbers that are kept where half of them are not known, which costs more than to count, that are not
+    /// where nearly all are, and that are never tried again.
     #[test]
     fn numbers_are_known_where_it_pays() {
         let (mut sample, mut arrivals) = (Sample::new(256), 0);

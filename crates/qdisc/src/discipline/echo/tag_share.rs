@@ -14,13 +14,14 @@ pub(super) struct TagShare {
     exceeded_from: u64,
     /// 1 / T, with 46 binary digits behind the point.
     inverse: u64,
-    /// How likely a byte is sampled that belongs to a known flow within its share, or to an unknown one; with 48 binary digits
-    /// behind the point.
+    /// How likely a byte is sampled that belongs to a known flow within its share, or to an unknown one; with 48 binary
+    /// digits behind the point.
     odds: u64,
     odds_unknown: u64,
     /// The number of tags that a sampled arrival overwrites.
     copies: u32,
-    /// The fair share as a multiple of the mean number of tags of flows that are no floods, 1 at least and [`MOST_GAIN`] at most.
+    /// The fair share as a multiple of the mean number of tags of flows that are no floods, 1 at least and
+    /// [`MOST_GAIN`] at most.
     gain: u32,
 }
 
@@ -60,7 +61,8 @@ impl TagShare {
         ((u64::from(self.copies) + draw) >> 16) as u32
     }
 
-    /// Tells whether `count` tags are at most 2 T + 1, which those of a flood of more than four times the fair rate are not.
+    /// Tells whether `count` tags are at most 2 T + 1, which those of a flood of more than four times the fair rate are
+    /// not.
     pub(super) fn is_ordinary(&self, count: u32) -> bool {
         u64::from(count) << 16 <= 2 * self.share + ONE
     }

@@ -8,8 +8,8 @@ use super::tag_share::TagShare;
 use super::*;
 use crate::SimplePacket;
 
-/// Returns the fair share of a controller at `share` tags of 256, on a link of 10 Mbit/s with packets of 1500 bytes, where the others have as
-/// many.
+/// Returns the fair share of a controller at `share` tags of 256, on a link of 10 Mbit/s with packets of 1500 bytes,
+/// where the others have as many.
 fn fair(share: f64) -> TagShare {
     fair_among(share, share)
 }
@@ -46,8 +46,9 @@ fn the_excess_is_signalled_by_the_formula() {
     }
 }
 
-/// A flow of 40 tags where T is 20 has w = (40.25 / 20)^2 - 1, 3.05, and 2.5 times that where the others have 8 tags in the mean; at most 3 times,
-/// where they have 2; and no less, where they have 30. Would catch an excess that is not counted in the others' rates, or without a bound.
+/// A flow of 40 tags where T is 20 has w = (40.25 / 20)^2 - 1, 3.05, and 2.5 times that where the others have 8 tags in
+/// the mean; at most 3 times, where they have 2; and no less, where they have 30. Would catch an excess that is not
+/// counted in the others' rates, or without a bound.
 #[test]
 fn the_excess_is_in_the_rates_of_the_others() {
     for (mean, times) in [(8.0, 2.5), (2.0, 3.0), (0.0, 3.0), (20.0, 1.0), (30.0, 1.0)] {
@@ -62,7 +63,8 @@ fn the_excess_is_in_the_rates_of_the_others() {
     assert!(part(|draw| excess.is_signalled(draw)) > 0.999);
 }
 
-/// Would catch a mean of other numbers, a flood that belongs to it, and one that remains where the size of the sample changes.
+/// Would catch a mean of other numbers, a flood that belongs to it, and one that remains where the size of the sample
+/// changes.
 #[test]
 fn the_mean_is_that_of_flows_within_twice_their_share() {
     let mut mean = MeanCount::default();
@@ -74,8 +76,8 @@ fn the_mean_is_that_of_flows_within_twice_their_share() {
     assert!(fair(0.1).is_ordinary(1) && !fair(0.1).is_ordinary(2));
 }
 
-/// Packets of 1500 bytes at 10 Mbit/s: the sample spans 200 ms, so that one of 256 tags is due each 976 bytes, less than
-/// a packet. 750 bytes are half a packet. Would catch another thinning than T / K, and one by the size.
+/// Packets of 1500 bytes at 10 Mbit/s: the sample spans 200 ms, so that one of 256 tags is due each 976 bytes, less
+/// than a packet. 750 bytes are half a packet. Would catch another thinning than T / K, and one by the size.
 #[test]
 fn arrivals_are_sampled_by_the_formula() {
     for (share, count, expected) in [
@@ -122,7 +124,8 @@ fn ln_share(queue: &Echo<SimplePacket>) -> f64 {
 }
 
 /// The controller by hand: 8 Mbit/s is a packet of 1000 bytes in a ms, and the first update, at the first arrival, does
-/// nothing. 24 packets are 24 ms, 1.4 targets more than the target and 2.4 more than before: ln T falls by 0.3 · 1.4 · 0.016
+/// nothing. 24 packets are 24 ms, 1.4 targets more than the target and 2.4 more than before: ln T falls by 0.3 · 1.4 ·
+/// 0.016
 /// + 0.3 · 2.4. 60 packets are 1.5 times four targets, so the first part counts 2.25 times.
 #[test]
 fn the_share_moves_by_the_formula() {
@@ -133,8 +136,8 @@ fn the_share_moves_by_the_formula() {
     }
 }
 
-/// Returns by how much ln T falls where the delay is `millis` ms at each of `updates`, and at the target once, after 1 s, if `pause`. The law drops
-/// `dropped` of each hundred arrivals.
+/// Returns by how much ln T falls where the delay is `millis` ms at each of `updates`, and at the target once, after 1
+/// s, if `pause`. The law drops `dropped` of each hundred arrivals.
 fn fallen_in_a_flood(dropped: u32, millis: u64, updates: u32, pause: bool) -> f64 {
     let mut controller = Controller::new(Duration::from_millis(10), 256);
     controller.set_rate(Rate::from_bits_per_second(8_000_000));
@@ -147,9 +150,10 @@ fn fallen_in_a_flood(dropped: u32, millis: u64, updates: u32, pause: bool) -> f6
     libm::log(256.0) - libm::log(controller.share() as f64 / 65_536.0)
 }
 
-/// By hand, at twice the target for 2 s: ln T falls by 0.3 · 2 as the delay rises, then by 0.3 a second up to 0.7071 s, and by 0.3 · 2 t² a second at t:
-/// 0.212 + 0.2 (2³ - 0.354). Where 19 of a hundred are dropped, or the delay is at its target after 1 s, it is less. At 1.1 times the target a tenth of that counts, and
-/// from 4 s to 8 s as much as at 4. Would catch a controller that does not hurry the longer a flood lasts, or without bound, one that does without a
+/// By hand, at twice the target for 2 s: ln T falls by 0.3 · 2 as the delay rises, then by 0.3 a second up to 0.7071 s,
+/// and by 0.3 · 2 t² a second at t: 0.212 + 0.2 (2³ - 0.354). Where 19 of a hundred are dropped, or the delay is at its
+/// target after 1 s, it is less. At 1.1 times the target a tenth of that counts, and from 4 s to 8 s as much as at 4.
+/// Would catch a controller that does not hurry the longer a flood lasts, or without bound, one that does without a
 /// flood, and one that goes on when the delay has been at its target.
 #[test]
 fn the_share_moves_faster_the_longer_a_flood_lasts() {

@@ -151,7 +151,8 @@ impl RedCore {
         self.gentle_slope = if max > 0.0 { (1.0 - probability) / max } else { 0.0 };
     }
 
-    /// Replaces the weight and the thresholds, which keep their unit, at the next arrival; the average and `max_p` stay.
+    /// Replaces the weight and the thresholds, which keep their unit, at the next arrival; the average and `max_p`
+    /// stay.
     pub(crate) fn retune(&mut self, min: Size, max: Size, weight: f64) {
         (self.min, self.max) = (min.number() as f64, max.number() as f64);
         (self.parameters.min, self.parameters.max, self.parameters.weight) = (min, max, weight);
@@ -208,7 +209,8 @@ impl RedCore {
         self.average = self.keep * self.average + self.parameters.weight * occupancy;
     }
 
-    /// Tells whether the next arrival takes the short way: the queue was not idle, packets count alike and none is filtered or the first.
+    /// Tells whether the next arrival takes the short way: the queue was not idle, packets count alike and none is
+    /// filtered or the first.
     #[inline(always)]
     pub(crate) fn is_straight(&self) -> bool {
         debug_assert!(!self.straight || (self.is_simple && self.settled && self.idle_since.is_none()));
@@ -229,8 +231,8 @@ impl RedCore {
         is_between
     }
 
-    /// Does what [`test`](Self::test) does while it is [straight](Self::is_straight) and the average between the thresholds, for an arrival
-    /// that is not spared; tells whether the arrival is signalled.
+    /// Does what [`test`](Self::test) does while it is [straight](Self::is_straight) and the average between the
+    /// thresholds, for an arrival that is not spared; tells whether the arrival is signalled.
     #[inline(always)]
     pub(crate) fn signals_between(&mut self) -> bool {
         self.count_and_roll(1.0, self.probability_between())
@@ -311,7 +313,8 @@ impl RedCore {
         self.space(bytes, self.curve())
     }
 
-    /// Does the same with the filtered probability: none is forced, and below `min` the filter may remember another time.
+    /// Does the same with the filtered probability: none is forced, and below `min` the filter may remember another
+    /// time.
     #[cold]
     fn test_filtered(&mut self, backlog: usize, bytes: u32) -> Option<Reason> {
         let base = self.base_probability();

@@ -4,8 +4,8 @@
 //! 1993. The order of the steps, the treatment of idle time and the spared packet follow ns-2; `gentle` is Floyd's
 //! recommendation of 2000.
 //!
-//! **Deviations.** After an idle time of `m` packets the average decays by `m + 1` samples as in ns-2; the paper has `m`.
-//! A forced signal marks an ECN-capable packet unless `harddrop`; RFC 3168 and ns-2 drop.
+//! **Deviations.** After an idle time of `m` packets the average decays by `m + 1` samples as in ns-2; the paper has
+//! `m`. A forced signal marks an ECN-capable packet unless `harddrop`; RFC 3168 and ns-2 drop.
 //!
 //! **Cost.** A few multiplications and one random number a packet between the thresholds; one division when an idle
 //! time ends.
@@ -25,13 +25,14 @@ pub(crate) use self::core::{RedCore, Verdict, power};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct Config {
-    /// The most that the queue holds, in packets or bytes. Default: 300 packets, the buffer of the CHOKe paper (section III).
+    /// The most that the queue holds, in packets or bytes. Default: 300 packets, the buffer of the CHOKe paper (section
+    /// III).
     pub limit: Size,
     /// The average, the thresholds and the probability.
     pub red: RedParameters,
-    /// The weight of a sample in a low-pass filter of the probability, which is sampled at each arrival; above 0 and at most 1.
-    /// Signals are then given with the filtered probability at any average, and none is forced (Feng, Shin, Kandlur, Saha, IEEE/ACM ToN
-    /// 10(4), section III-C). Default: 1, no filter.
+    /// The weight of a sample in a low-pass filter of the probability, which is sampled at each arrival; above 0 and at
+    /// most 1. Signals are then given with the filtered probability at any average, and none is forced (Feng, Shin,
+    /// Kandlur, Saha, IEEE/ACM ToN 10(4), section III-C). Default: 1, no filter.
     pub probability_weight: f64,
 }
 
@@ -43,17 +44,19 @@ impl Default for Config {
 
 /// RED's own parameters, for all disciplines that build on RED.
 ///
-/// The default is the router of the CHOKe paper (section III): thresholds of 100 and 200 packets, and ns-2's values for the
-/// rest.
+/// The default is the router of the CHOKe paper (section III): thresholds of 100 and 200 packets, and ns-2's values for
+/// the rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct RedParameters {
     /// The average below which no packet is signalled (min_th), in packets or bytes. Default: 100 packets.
     pub min: Size,
-    /// The average from which every packet is signalled (max_th), in the unit of `min` and not below it. Default: 200 packets.
+    /// The average from which every packet is signalled (max_th), in the unit of `min` and not below it. Default: 200
+    /// packets.
     pub max: Size,
-    /// The base probability of a signal as the average reaches `max` (max_p), above 0 and at most 1. Default: 0.1, as ns-2.
+    /// The base probability of a signal as the average reaches `max` (max_p), above 0 and at most 1. Default: 0.1, as
+    /// ns-2.
     pub probability: f64,
     /// The weight of a sample in the average (w_q), above 0 and at most 1. Default: 0.002, as Floyd and Jacobson.
     pub weight: f64,
@@ -62,12 +65,13 @@ pub struct RedParameters {
     /// The rate at which the average's clock ticks while the link is idle. Default: `None`, the link's rate
     /// ([`Qdisc::link_rate`]); as long as that is not known, idle time leaves the average alone.
     pub bandwidth: Option<Rate>,
-    /// Lets the probability climb to 1 between `max` and twice `max`, instead of at once. Default: `false`, as ns-2 before 2001.
+    /// Lets the probability climb to 1 between `max` and twice `max`, instead of at once. Default: `false`, as ns-2
+    /// before 2001.
     pub gentle: bool,
     /// The distribution of the gaps between early signals. Default: [`Uniformize::Wait`], as ns-2.
     pub uniformize: Uniformize,
-    /// Spares a packet that finds at most one packet queued, and the first one that finds the average at or above `min`.
-    /// Default: `true`, as ns-2.
+    /// Spares a packet that finds at most one packet queued, and the first one that finds the average at or above
+    /// `min`. Default: `true`, as ns-2.
     pub spare: bool,
     /// Makes early signals proportional to the packet's size over `avpkt`. Default: `false`, as ns-2 before 2004.
     pub byte_drop: bool,

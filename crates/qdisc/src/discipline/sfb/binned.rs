@@ -252,8 +252,8 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
         }
     }
 
-    /// Queues `packet` if there is room and counts it in its bins; tells whether it was queued. `next_too` tells that it counts
-    /// in bins of the next set too.
+    /// Queues `packet` if there is room and counts it in its bins; tells whether it was queued. `next_too` tells that
+    /// it counts in bins of the next set too.
     #[inline(always)]
     fn admit(
         &mut self,
@@ -327,7 +327,8 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
         }
     }
 
-    /// Removes the oldest packet, of a flow that was identified while the next set was warmed up, from the bins of that set.
+    /// Removes the oldest packet, of a flow that was identified while the next set was warmed up, from the bins of that
+    /// set.
     #[cold]
     fn leave_next(&mut self, now: Time, generation: u32) {
         if let Some(flow) = self.buffer.head().map(P::flow) {

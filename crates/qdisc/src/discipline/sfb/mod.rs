@@ -39,10 +39,11 @@ pub struct Config {
     /// The step by which an arrival at a full bin raises the bin's probability, above 0 and at most 1. Default: 0.0005,
     /// as tc-sfb(8); the paper gives none.
     pub increment: f64,
-    /// The step by which an empty bin lowers its probability, at the event `decrement_at`, above 0 and at most 1. Default:
-    /// 0.00005, as tc-sfb(8).
+    /// The step by which an empty bin lowers its probability, at the event `decrement_at`, above 0 and at most 1.
+    /// Default: 0.00005, as tc-sfb(8).
     pub decrement: f64,
-    /// The event that lowers the probability of an empty bin. Default: [`DecrementAt::Arrival`], as figure 14 and Linux.
+    /// The event that lowers the probability of an empty bin. Default: [`DecrementAt::Arrival`], as figure 14 and
+    /// Linux.
     pub decrement_at: DecrementAt,
     /// The least time between two changes of one bin's probability, above 0. Default: `None`, no such time, as the
     /// paper and Linux.
@@ -106,8 +107,8 @@ pub struct BinConfig {
     /// The time after which the hash moves, so that no flow shares its bins with the same flows for ever; above 0.
     /// Default: 600 s, as tc-sfb(8); the paper has 2 s.
     pub rehash: Duration,
-    /// Draws each time between two moves of the hash uniformly from 0.5 to 1.5 times `rehash`, so that no flow can foresee
-    /// them. Default: `false`.
+    /// Draws each time between two moves of the hash uniformly from 0.5 to 1.5 times `rehash`, so that no flow can
+    /// foresee them. Default: `false`.
     pub jitter: bool,
     /// The time before the hash moves in which the next set of bins is warmed up with the identified flows (double
     /// buffering); above 0. Default: 60 s, tc-sfb(8)'s `db`.

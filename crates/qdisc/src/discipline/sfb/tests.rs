@@ -111,8 +111,8 @@ fn above_a_half_signals_drop_what_could_be_marked() -> Result<(), ParameterError
     Ok(())
 }
 
-/// Section IV-A: "if the number of packets drops to zero, p_m is decreased". Would catch a decrease at an arrival that finds the bin empty, and one
-/// at a departure that leaves a packet.
+/// Section IV-A: "if the number of packets drops to zero, p_m is decreased". Would catch a decrease at an arrival that
+/// finds the bin empty, and one at a departure that leaves a packet.
 #[test]
 fn a_bin_falls_when_its_last_packet_departs() {
     let rule = BlueRule { decrement_at: DecrementAt::Departure, ..blue(None) };
@@ -128,7 +128,8 @@ fn a_bin_falls_when_its_last_packet_departs() {
     assert_eq!(rule.probability(&state), 0.375);
 }
 
-/// Times between two moves are uniform from half to one and a half of `rehash`: their mean is `rehash` and their variance a twelfth of its square.
+/// Times between two moves are uniform from half to one and a half of `rehash`: their mean is `rehash` and their
+/// variance a twelfth of its square.
 #[test]
 fn the_hash_moves_at_random_times() -> Result<(), ParameterError> {
     let bins = BinConfig { rehash: Duration::from_millis(2000), jitter: true, ..BinConfig::default() };

@@ -8,10 +8,10 @@
 //! tc-sfq(8), `admission = ns2` as in ns-2's `SFQ` (`queue/sfq.cc`).
 //!
 //! **Deviations.** A queue that has used up its allotment goes to the end of the round at once; in Linux it goes there
-//! when its turn comes again, so a queue that became active meanwhile is served before it. Of equally long queues a random
-//! one loses a packet; in Linux, the one that came to this length last. The hash function changes at the first arrival after its time, and the queued
-//! packets move to the queues of the new function: each flow keeps its order, as in Linux. A packet larger than the limit
-//! is dropped alone.
+//! when its turn comes again, so a queue that became active meanwhile is served before it. Of equally long queues a
+//! random one loses a packet; in Linux, the one that came to this length last. The hash function changes at the first
+//! arrival after its time, and the queued packets move to the queues of the new function: each flow keeps its order, as
+//! in Linux. A packet larger than the limit is dropped alone.
 //!
 //! **Cost.** A hash, and where the limit is exceeded O(log n) for the longest of n active queues; a change of the hash
 //! function moves every queued packet.
@@ -35,13 +35,13 @@ use crate::{Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Reason,
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct Config {
-    /// The most that all queues hold together, in packets or bytes. Its unit is also that of a queue's length, where the
-    /// longest queue loses a packet. Default: 300 packets, the buffer of the CHOKe paper (section III).
+    /// The most that all queues hold together, in packets or bytes. Its unit is also that of a queue's length, where
+    /// the longest queue loses a packet. Default: 300 packets, the buffer of the CHOKe paper (section III).
     pub limit: Size,
     /// The number of queues that flows are hashed to, 1 to 65,536. Default: 1024, the divisor of tc-sfq(8).
     pub flows: u32,
-    /// The allotment of a queue for one turn, in packets or bytes, above 0. In bytes, the last packet of a turn may exceed
-    /// the allotment, and the excess is subtracted from the next one. Default: 1 packet, as McKenney.
+    /// The allotment of a queue for one turn, in packets or bytes, above 0. In bytes, the last packet of a turn may
+    /// exceed the allotment, and the excess is subtracted from the next one. Default: 1 packet, as McKenney.
     pub quantum: Size,
     /// The time between two changes of the hash function, above 0. Default: `None`, never, as tc-sfq(8).
     pub perturb: Option<Duration>,

@@ -43,8 +43,8 @@ fn separate_flows(queue: &Sfq<SimplePacket>, count: usize) -> Vec<u64> {
     flows
 }
 
-/// With B queues, a flow shares its queue with at least one of M others with probability 1 - (1 - 1/B)^M (Feng, Kandlur,
-/// Saha, Shin, INFOCOM 2001, equation 1 with one level). Would catch a hash that prefers some queues.
+/// With B queues, a flow shares its queue with at least one of M others with probability 1 - (1 - 1/B)^M (Feng,
+/// Kandlur, Saha, Shin, INFOCOM 2001, equation 1 with one level). Would catch a hash that prefers some queues.
 #[test]
 fn flows_collide_with_the_probability_of_uniform_hashing() {
     for (flows, others, expected) in [(46, 8, 0.161_240), (16, 10, 0.475_55), (1024, 32, 0.030_78)] {
@@ -62,8 +62,8 @@ fn flows_collide_with_the_probability_of_uniform_hashing() {
     }
 }
 
-/// Would catch a flow that gets more than an equal share by sending more, and a loss of a flow that sends no more than its
-/// share.
+/// Would catch a flow that gets more than an equal share by sending more, and a loss of a flow that sends no more than
+/// its share.
 #[test]
 fn flows_in_separate_queues_are_served_equally() {
     let mut queue = sfq(30, 64, 5);
@@ -98,8 +98,8 @@ fn flows_in_separate_queues_are_served_equally() {
     assert!(lost.iter().any(|(_, reason)| *reason == Reason::Limit));
 }
 
-/// Would catch an excess over the allotment that is not subtracted from the next turn: large packets would then get more
-/// bytes than small ones.
+/// Would catch an excess over the allotment that is not subtracted from the next turn: large packets would then get
+/// more bytes than small ones.
 #[test]
 fn a_quantum_in_bytes_gives_equal_bytes() {
     for quantum in [1, 300, 1514] {
@@ -149,8 +149,8 @@ fn a_change_of_the_hash_function_reorders_no_flow() {
     assert_eq!(20_000, departed + queue.counters().dropped_total().packets + queue.packets() as u64);
 }
 
-/// With ns-2's 40 packets and 16 queues a single flow is admitted up to half of the room left, which is 13 packets. Would
-/// catch another bound, and drops from a queue.
+/// With ns-2's 40 packets and 16 queues a single flow is admitted up to half of the room left, which is 13 packets.
+/// Would catch another bound, and drops from a queue.
 #[test]
 fn ns2_admits_up_to_half_of_the_room_left() {
     let admission = Admission::Ns2;

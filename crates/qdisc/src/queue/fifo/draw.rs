@@ -37,8 +37,9 @@ impl<P: Packet> Fifo<P> {
         stream.throw(self.span() as u32)
     }
 
-    /// Draws a packet, and tells whether it has the hint of `flow`; false is certain. A throw that may have to be repeated is returned:
-    /// [`hit`](Self::hit) goes on from there. There must be a packet. With `FAR` each draw [foresees](Self::foresee) a later one.
+    /// Draws a packet, and tells whether it has the hint of `flow`; false is certain. A throw that may have to be
+    /// repeated is returned: [`hit`](Self::hit) goes on from there. There must be a packet. With `FAR` each draw
+    /// [foresees](Self::foresee) a later one.
     #[inline(always)]
     pub(crate) fn look<const FAR: bool>(&self, flow: FlowKey, stream: &mut Stream) -> Result<(Place, bool), Throw> {
         loop {
@@ -95,7 +96,8 @@ impl<P: Packet> Fifo<P> {
         while found < picks.len() {
             let place = Place(from.wrapping_add(draws.below(slots as u32) as usize));
             picks[found] = place;
-            // The next draw takes the place of one that does not count. A sum takes no branch: holes and matches would often be mispredicted.
+            // The next draw takes the place of one that does not count. A sum takes no branch: holes and matches would
+            // often be mispredicted.
             let is_known = drawn.add(place) && picks[first..found].contains(&place);
             let found_hint = self.hints[place.0 & self.mask];
             found += usize::from(!is_known & (found_hint != HOLE));
@@ -105,8 +107,8 @@ impl<P: Packet> Fifo<P> {
         may_match
     }
 
-    /// Adds `wanted` distinct packets to `picks`, drawn uniformly from the queue, which must hold that many. Tells whether one of them may
-    /// be of `flow`; `false` is certain.
+    /// Adds `wanted` distinct packets to `picks`, drawn uniformly from the queue, which must hold that many. Tells
+    /// whether one of them may be of `flow`; `false` is certain.
     pub(crate) fn draw_several(
         &self,
         wanted: usize,
@@ -142,8 +144,9 @@ mod tests {
     use super::*;
     use crate::{Seed, SimplePacket};
 
-    /// Would catch a look that takes a throw that does not count, or a hole, where a draw does not; another number of throws; and a packet of
-    /// the flow that is told to be of another one. Of 2^32 throws as many may not count as there are slots: of these, six.
+    /// Would catch a look that takes a throw that does not count, or a hole, where a draw does not; another number of
+    /// throws; and a packet of the flow that is told to be of another one. Of 2^32 throws as many may not count as
+    /// there are slots: of these, six.
     #[test]
     fn a_look_finds_what_a_draw_finds() {
         let mut stream = Seed::new(2).stream("draw");
@@ -205,8 +208,8 @@ mod tests {
         assert!(chi2 < 65.25, "{chi2}");
     }
 
-    /// Linux returns the head where three draws hit holes, so its probability exceeds the uniform one by the cube of the
-    /// fraction of holes. Would catch a fourth draw, or a fallback to another packet.
+    /// Linux returns the head where three draws hit holes, so its probability exceeds the uniform one by the cube of
+    /// the fraction of holes. Would catch a fourth draw, or a fallback to another packet.
     #[test]
     fn linux_draws_favour_the_head_by_the_cube_of_the_hole_fraction() {
         let mut stream = Seed::new(5).stream("draw");

@@ -9,8 +9,8 @@ use crate::seed::{AHEAD, Stream};
 /// sooner than the place of a later draw is calculated.
 const LARGE: usize = 4 << 20;
 
-/// How far the place of a draw moves until then, with the head of the queue: by two slots in three draws, since some draws are repeated and
-/// some arrivals are not queued.
+/// How far the place of a draw moves until then, with the head of the queue: by two slots in three draws, since some
+/// draws are repeated and some arrivals are not queued.
 const DRIFT: usize = AHEAD as usize * 2 / 3;
 
 impl<P: Packet> Fifo<P> {

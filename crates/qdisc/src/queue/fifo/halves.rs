@@ -47,7 +47,8 @@ impl Halves {
         self.numbering = fifo.numbering;
     }
 
-    /// Moves to the middle: the first packet of the newer half, which is the larger one if the number of packets is odd.
+    /// Moves to the middle: the first packet of the newer half, which is the larger one if the number of packets is
+    /// odd.
     fn find<P: Packet>(&mut self, fifo: &Fifo<P>) {
         self.follow(fifo);
         let before = fifo.packets() / 2;
@@ -64,8 +65,8 @@ impl Halves {
         }
     }
 
-    /// Adds `wanted` distinct packets to `picks`: uniformly from the newer half, and from the older half once the newer is
-    /// used up. The queue must hold that many. Tells whether one of them may be of `flow`; `false` is certain.
+    /// Adds `wanted` distinct packets to `picks`: uniformly from the newer half, and from the older half once the newer
+    /// is used up. The queue must hold that many. Tells whether one of them may be of `flow`; `false` is certain.
     pub(crate) fn pick<P: Packet>(
         &mut self,
         fifo: &Fifo<P>,
@@ -83,8 +84,8 @@ impl Halves {
 }
 
 impl<P: Packet> Fifo<P> {
-    /// Adds `wanted` distinct packets to `picks`, uniformly from the `live` packets in `places`. Tells whether one of them may be of
-    /// `flow`; `false` is certain.
+    /// Adds `wanted` distinct packets to `picks`, uniformly from the `live` packets in `places`. Tells whether one of
+    /// them may be of `flow`; `false` is certain.
     fn pick_between(
         &self,
         places: Range<usize>,
@@ -165,8 +166,8 @@ mod tests {
         }
     }
 
-    /// Would catch a draw that favours a position in its half. The 99.9 % point of chi-square with 9 degrees of freedom is
-    /// 27.88.
+    /// Would catch a draw that favours a position in its half. The 99.9 % point of chi-square with 9 degrees of freedom
+    /// is 27.88.
     #[test]
     fn a_draw_is_uniform_over_the_half() {
         let mut stream = Seed::new(4).stream("draw");

@@ -49,8 +49,8 @@ pub(crate) struct Place(usize);
 /// Functions that take or return a packet by value are always inlined, here and in their callers: a call copies the
 /// packet once more, which costs more than the rest of the function.
 ///
-/// Between calls the slot at `head` and the slot before `tail` hold packets, unless `head` equals `tail`: then the queue
-/// is empty.
+/// Between calls the slot at `head` and the slot before `tail` hold packets, unless `head` equals `tail`: then the
+/// queue is empty.
 #[derive(Debug)]
 pub(crate) struct Fifo<P> {
     slots: Vec<Option<P>>,
@@ -106,8 +106,8 @@ impl<P: Packet> Fifo<P> {
         self.holes() > self.packets + SLACK
     }
 
-    /// Returns the index of the slot at position `at`, as with the mask. The compiler knows that it is one of the slots if there are any, and
-    /// the mask need not be read.
+    /// Returns the index of the slot at position `at`, as with the mask. The compiler knows that it is one of the slots
+    /// if there are any, and the mask need not be read.
     #[inline(always)]
     fn slot_at(&self, at: usize) -> usize {
         at & self.slots.len().wrapping_sub(1)
@@ -183,14 +183,15 @@ impl<P: Packet> Fifo<P> {
         self.pop_after(|_| ())
     }
 
-    /// Removes and returns the oldest packet, after `look` has seen it: a packet that is moved last is copied only once.
+    /// Removes and returns the oldest packet, after `look` has seen it: a packet that is moved last is copied only
+    /// once.
     #[inline(always)]
     pub(crate) fn pop_after(&mut self, look: impl FnOnce(&P)) -> Option<P> {
         self.pop_and_settle::<false>(look)
     }
 
-    /// Does the same for a caller that returns the packet at once: nothing is kept across a call, which few need. To look into a packet that
-    /// comes by two ways would take longer.
+    /// Does the same for a caller that returns the packet at once: nothing is kept across a call, which few need. To
+    /// look into a packet that comes by two ways would take longer.
     #[inline(always)]
     pub(crate) fn pop_last(&mut self, look: impl FnOnce(&P)) -> Option<P> {
         self.pop_and_settle::<true>(look)
@@ -205,8 +206,8 @@ impl<P: Packet> Fifo<P> {
         self.bytes -= u64::from(packet.bytes());
         look(packet);
         self.head = self.head.wrapping_add(1);
-        // Where there are holes the slot before the tail still holds a packet, so the head may move over one. A sum takes no branch, which
-        // would often be mispredicted.
+        // Where there are holes the slot before the tail still holds a packet, so the head may move over one. A sum
+        // takes no branch, which would often be mispredicted.
         if self.holes() > 0 {
             let is_hole =
                 |fifo: &Self| fifo.hints[if LAST { fifo.hint_at(fifo.head) } else { fifo.head & fifo.mask }] == HOLE;

@@ -1,21 +1,23 @@
-//! Detection of a classic ECN AQM by the delay (Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM",
-//! arXiv:1911.00710, version 2 of the algorithm), for Prague (RFC 9331, section 4.3).
+//! Detection of a classic ECN AQM by the delay (Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN
+//! AQM", arXiv:1911.00710, version 2 of the algorithm), for Prague (RFC 9331, section 4.3).
 //!
-//! Queues of the L4S service are short and their delay hardly varies; those of a classic AQM are long and move with the sawteeth of the
-//! windows. Each round a score moves by
+//! Queues of the L4S service are short and their delay hardly varies; those of a classic AQM are long and move with the
+//! sawteeth of the windows. Each round a score moves by
 //!
 //! > V lg (v / V₀) + D lg max(d / D₀, 1),
 //!
-//! where v is the mean deviation of the round-trip time and d its mean above the shortest. A score up to 8 means L4S, from 9 on classic; it is
-//! at most 17, so that neither verdict changes at once. In between α has a lower bound which rises to 0.6, whose half is CUBIC's reduction.
+//! where v is the mean deviation of the round-trip time and d its mean above the shortest. A score up to 8 means L4S,
+//! from 9 on classic; it is at most 17, so that neither verdict changes at once. In between α has a lower bound which
+//! rises to 0.6, whose half is CUBIC's reduction.
 //!
-//! The mean has the weight 1 / (2 W^1.5) for the window W at the last reduction, and the deviation half of that, so that both reach over the
-//! sawteeth of the flow itself. The round trip is that of the last segment which an acknowledgement covers; retransmitted ones do not count,
-//! nor do acknowledgements of a single segment if the receiver delays some: this may be one of them.
+//! The mean has the weight 1 / (2 W^1.5) for the window W at the last reduction, and the deviation half of that, so
+//! that both reach over the sawteeth of the flow itself. The round trip is that of the last segment which an
+//! acknowledgement covers; retransmitted ones do not count, nor do acknowledgements of a single segment if the receiver
+//! delays some: this may be one of them.
 //!
-//! Deviations: the shortest round trip is that of the whole connection, and a sender that its application limits is not treated differently.
-//! A path whose delay varies as much as a classic queue is taken for one: as the report says, this happens at low
-//! rates, where a packet takes a millisecond.
+//! Deviations: the shortest round trip is that of the whole connection, and a sender that its application limits is not
+//! treated differently. A path whose delay varies as much as a classic queue is taken for one: as the report says, this
+//! happens at low rates, where a packet takes a millisecond.
 
 use std::collections::VecDeque;
 
@@ -148,9 +150,10 @@ mod tests {
         }
     }
 
-    /// By hand: a deviation of 3 ms, four times V₀, moves the score by 0.5 · 2 a round, and a queue of 8 ms, four times D₀, by as much. Behind both it is 8
-    /// after four rounds and 9, classic, before the fifth is over. A deviation of a quarter of V₀ moves it back by one a round, however short the queue, and a round without a measurement
-    /// does not move it.
+    /// By hand: a deviation of 3 ms, four times V₀, moves the score by 0.5 · 2 a round, and a queue of 8 ms, four times
+    /// D₀, by as much. Behind both it is 8 after four rounds and 9, classic, before the fifth is over. A deviation of a
+    /// quarter of V₀ moves it back by one a round, however short the queue, and a round without a measurement does not
+    /// move it.
     #[test]
     fn the_score_moves_by_the_logarithms() {
         let rtt = RttStatistics { shortest: 0.02, mean: 0.028, deviation: 0.003 };
@@ -172,9 +175,9 @@ mod tests {
         near(classic.score, 0.0);
     }
 
-    /// By hand: with a window of 4 the weight is 1/16, and 1/32 for the deviation. After 20 ms a round trip of 36 ms makes a mean of 21 ms and a deviation of
-    /// 0.5 ms. Would catch the round trip of the first segment that an acknowledgement covers, 46 ms, that of a retransmission, and one that a
-    /// delayed acknowledgement makes longer.
+    /// By hand: with a window of 4 the weight is 1/16, and 1/32 for the deviation. After 20 ms a round trip of 36 ms
+    /// makes a mean of 21 ms and a deviation of 0.5 ms. Would catch the round trip of the first segment that an
+    /// acknowledgement covers, 46 ms, that of a retransmission, and one that a delayed acknowledgement makes longer.
     #[test]
     fn the_round_trip_is_that_of_the_last_segment() {
         let mut classic = ClassicEcn::new(true);

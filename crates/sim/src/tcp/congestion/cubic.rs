@@ -119,9 +119,10 @@ mod tests {
         assert!((epoch.window(2.0 * epoch.k) - 130.0).abs() < 1e-9);
     }
 
-    /// RFC 9438, section 4.2, with a round trip of 1 s, 700 segments after a loss at 1000: K is cbrt(300 / 0.4) = 9.0856 s, and the target
-    /// a second later, when the curve has left Reno's estimate behind, 0.4 (2 - 9.0856)^3 + 1000 = 857.7; an acknowledgement of one segment
-    /// takes the window there by 1/700 of the distance. Far below the curve, at 10 segments, the target is 15. Would catch a jump to the curve.
+    /// RFC 9438, section 4.2, with a round trip of 1 s, 700 segments after a loss at 1000: K is cbrt(300 / 0.4) =
+    /// 9.0856 s, and the target a second later, when the curve has left Reno's estimate behind, 0.4 (2 - 9.0856)^3 +
+    /// 1000 = 857.7; an acknowledgement of one segment takes the window there by 1/700 of the distance. Far below the
+    /// curve, at 10 segments, the target is 15. Would catch a jump to the curve.
     #[test]
     fn the_target_is_the_curve_a_round_trip_later() {
         let ack = |now| AckSample { now, acked: 1, rtt: Duration::from_millis(1000), ..AckSample::default() };
@@ -137,8 +138,9 @@ mod tests {
         assert!((size.cwnd - 10.5).abs() < 1e-9, "{size:?}");
     }
 
-    /// RFC 9438, section 4.3, by hand: W_est begins at 70 and grows by 9/17 of a segment a round trip up to the 100 of the last congestion, after
-    /// 57 round trips, and by one from there. Round trips of a microsecond leave the cubic function flat. Would catch α that does not change.
+    /// RFC 9438, section 4.3, by hand: W_est begins at 70 and grows by 9/17 of a segment a round trip up to the 100 of
+    /// the last congestion, after 57 round trips, and by one from there. Round trips of a microsecond leave the cubic
+    /// function flat. Would catch α that does not change.
     #[test]
     fn the_reno_friendly_estimate_has_two_slopes() {
         let mut cubic = Cubic::default();

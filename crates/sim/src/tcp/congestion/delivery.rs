@@ -1,6 +1,6 @@
-//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00; draft-ietf-ccwg-bbr, section 4.1). For each segment sent,
-//! the numbers of segments delivered, lost and in flight by then are recorded, so that its acknowledgement gives the rate and
-//! the losses of the same round trip.
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00; draft-ietf-ccwg-bbr, section 4.1). For each
+//! segment sent, the numbers of segments delivered, lost and in flight by then are recorded, so that its
+//! acknowledgement gives the rate and the losses of the same round trip.
 
 use std::collections::VecDeque;
 
@@ -256,9 +256,10 @@ mod tests {
         assert!(delivery.acknowledged(ms(300), 4).is_none());
     }
 
-    /// Of four segments sent at 0, number 1 arrives, 0 and 2 are lost before 0 is sent again with two in flight, and 3 is lost after that: one
-    /// loss in the round trip of the second copy of 0, three in that of the first copies. Would catch losses of an earlier round
-    /// trip that count, a loss that counts before it happens, and one of a segment that has arrived.
+    /// Of four segments sent at 0, number 1 arrives, 0 and 2 are lost before 0 is sent again with two in flight, and 3
+    /// is lost after that: one loss in the round trip of the second copy of 0, three in that of the first copies. Would
+    /// catch losses of an earlier round trip that count, a loss that counts before it happens, and one of a segment
+    /// that has arrived.
     #[test]
     fn knows_the_losses_of_each_round_trip() {
         let mut delivery = DeliveryRate::default();
@@ -276,7 +277,8 @@ mod tests {
         assert_eq!(counts(delivery.acknowledged(ms(210), 1).map(|sample| sample.flight)), Some((2, 1)));
     }
 
-    /// Would catch samples that are not marked as limited until all segments then in flight are delivered, or for longer.
+    /// Would catch samples that are not marked as limited until all segments then in flight are delivered, or for
+    /// longer.
     #[test]
     fn knows_what_the_application_limited() {
         let mut delivery = DeliveryRate::default();

@@ -1,13 +1,13 @@
-//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011), as in Linux's CUBIC:
-//! slow start ends before it overflows a queue, when one of two signs appears in a round.
+//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011), as in Linux's
+//! CUBIC: slow start ends before it overflows a queue, when one of two signs appears in a round.
 //!
 //! | sign | condition |
 //! |---|---|
 //! | a long train | acknowledgements, each at most 2 ms after the one before, arrive for more than half of the shortest round-trip time and 1 ms; with pacing, for more than all of it |
 //! | a longer round trip | the shortest round-trip time of more than eight exceeds the shortest ever by more than an eighth, at least 4 ms and at most 16 ms |
 //!
-//! The threshold is then set to the window, and congestion avoidance follows. Windows below 16 segments are not checked. A
-//! timeout forgets everything, and the next slow start is checked, too.
+//! The threshold is then set to the window, and congestion avoidance follows. Windows below 16 segments are not
+//! checked. A timeout forgets everything, and the next slow start is checked, too.
 //!
 //! Linux adds to the shortest round-trip time, where it limits a train, the time of four of its largest bursts at its
 //! pacing rate, but at most 1 ms, which is the value for every flow below 1 Gbit/s and is used here for all. Deviation:
@@ -66,8 +66,8 @@ impl HyStart {
         (self.round, self.round_end, self.shortest) = (None, max, UNKNOWN);
     }
 
-    /// Handles an acknowledgement in slow start before the window grows. Sets the threshold to the window if one of the signs
-    /// appears.
+    /// Handles an acknowledgement in slow start before the window grows. Sets the threshold to the window if one of the
+    /// signs appears.
     pub(super) fn check(&mut self, size: &mut WindowSize, sample: &AckSample) {
         self.shortest = self.shortest.min(sample.rtt);
         if sample.una > self.round_end {
@@ -123,8 +123,8 @@ mod tests {
         })
     }
 
-    /// Linux's rule by hand: the ninth sample decides. 40 ms allow a rise of 5 ms, 16 ms one of 4 ms, 400 ms one of 16 ms;
-    /// at the limit slow start continues. The acknowledgements are too far apart for a train.
+    /// Linux's rule by hand: the ninth sample decides. 40 ms allow a rise of 5 ms, 16 ms one of 4 ms, 400 ms one of 16
+    /// ms; at the limit slow start continues. The acknowledgements are too far apart for a train.
     #[test]
     fn a_longer_round_trip_ends_it() {
         for (before, rtt, ends) in [
@@ -139,8 +139,8 @@ mod tests {
         }
     }
 
-    /// A train at distances of 1 ms reaches more than (40 + 1) / 2 = 20.5 ms with the acknowledgement at 21 ms, the 22nd;
-    /// with pacing more than 41 ms with the 43rd. At distances of 2 ms the 12th is at 22 ms; 3 ms are no train.
+    /// A train at distances of 1 ms reaches more than (40 + 1) / 2 = 20.5 ms with the acknowledgement at 21 ms, the
+    /// 22nd; with pacing more than 41 ms with the 43rd. At distances of 2 ms the 12th is at 22 ms; 3 ms are no train.
     #[test]
     fn a_long_train_ends_it() {
         for (paced, gap, ends) in
@@ -164,8 +164,8 @@ mod tests {
         assert_eq!(size.ssthresh, 1e9);
     }
 
-    /// After a timeout with segments to 300 in flight neither the old round-trip time nor acknowledgements up to 300 end the
-    /// next slow start; a round after them does.
+    /// After a timeout with segments to 300 in flight neither the old round-trip time nor acknowledgements up to 300
+    /// end the next slow start; a round after them does.
     #[test]
     fn a_timeout_starts_afresh() {
         let mut hystart = HyStart::new(false);

@@ -1,4 +1,5 @@
-//! LEDBAT (RFC 6817): a background transport that keeps the queueing delay at a target and yields to flows that queue more.
+//! LEDBAT (RFC 6817): a background transport that keeps the queueing delay at a target and yields to flows that queue
+//! more.
 //!
 //! | parameter | value | RFC 6817, section 2.5 |
 //! |---|---|---|
@@ -9,8 +10,9 @@
 //! | BASE_HISTORY | 10 minutes | should be 10 |
 //! | FILTER | the least of the last 4 delays | left to the sender |
 //!
-//! The one-way delay is that of the segment which caused the acknowledgement, by the receiver's clock: it sends it back, as timestamps do.
-//! There is no slow start, which the RFC leaves to the sender. A scenario may have a larger gain: RFC 7928, section 5.4, asks for 10.
+//! The one-way delay is that of the segment which caused the acknowledgement, by the receiver's clock: it sends it
+//! back, as timestamps do. There is no slow start, which the RFC leaves to the sender. A scenario may have a larger
+//! gain: RFC 7928, section 5.4, asks for 10.
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Ledbat as Config;
@@ -106,8 +108,9 @@ mod tests {
         }
     }
 
-    /// By hand, at a window of 10 segments, a target of 100 ms and a base of 50 ms. The filter takes the least of four, so a delay of 150 ms
-    /// counts from the fourth on: 100 ms queued leave the window as it is, 200 ms shrink it by as much as none grows it.
+    /// By hand, at a window of 10 segments, a target of 100 ms and a base of 50 ms. The filter takes the least of four,
+    /// so a delay of 150 ms counts from the fourth on: 100 ms queued leave the window as it is, 200 ms shrink it by as
+    /// much as none grows it.
     #[test]
     fn the_window_follows_the_distance_from_the_target() {
         let mut ledbat = ledbat();
@@ -151,8 +154,8 @@ mod tests {
         assert_eq!(size.cwnd, 2.0);
     }
 
-    /// Would catch a base that never forgets: a route that is 30 ms longer is taken for a queue until the last of ten minutes with
-    /// the shorter one is gone.
+    /// Would catch a base that never forgets: a route that is 30 ms longer is taken for a queue until the last of ten
+    /// minutes with the shorter one is gone.
     #[test]
     fn the_base_forgets_after_ten_minutes() {
         let mut ledbat = ledbat();

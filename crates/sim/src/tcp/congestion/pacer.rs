@@ -2,12 +2,12 @@
 //!
 //! The rate is that of the algorithm (BBR), or the window divided by the smoothed round-trip time, times 2 in slow
 //! start, where the window doubles per round trip, and times 1.25 otherwise (RFC 9002, section 7.7), so that a varying
-//! round-trip time leaves no gap, or for Prague times 1. Nothing is held back before the first round-trip time is known. Retransmissions by
-//! loss recovery or the timer are not delayed, but the segments after them are.
+//! round-trip time leaves no gap, or for Prague times 1. Nothing is held back before the first round-trip time is
+//! known. Retransmissions by loss recovery or the timer are not delayed, but the segments after them are.
 //!
-//! With bursts the sender releases several segments at once and then waits as long as they take at this rate, as Linux does with
-//! segmentation offload: a burst has the segments of 2^-10 s, at least two, and at most as many as is set. What the window or the
-//! application does not allow at that moment is not made up for later.
+//! With bursts the sender releases several segments at once and then waits as long as they take at this rate, as Linux
+//! does with segmentation offload: a burst has the segments of 2^-10 s, at least two, and at most as many as is set.
+//! What the window or the application does not allow at that moment is not made up for later.
 
 use fairlane_qdisc::{Duration, Time};
 
@@ -126,8 +126,9 @@ mod tests {
         times
     }
 
-    /// By hand: at 10,000 segments a second 2^-10 s has 9.77 segments, so a burst has 9, or what is set if that is less, and the next one
-    /// comes 100 µs later for each. At 1000 a second it has two, each 2 ms. Would catch bursts that change the mean rate.
+    /// By hand: at 10,000 segments a second 2^-10 s has 9.77 segments, so a burst has 9, or what is set if that is
+    /// less, and the next one comes 100 µs later for each. At 1000 a second it has two, each 2 ms. Would catch bursts
+    /// that change the mean rate.
     #[test]
     fn a_burst_has_the_segments_of_a_millisecond() {
         assert_eq!(times(1, 10_000.0, 4), [0, 100, 200, 300]);
@@ -136,7 +137,8 @@ mod tests {
         assert_eq!(times(43, 1_000.0, 5), [0, 0, 2_000, 2_000, 4_000]);
     }
 
-    /// Would catch a burst that goes on later: two of nine segments leave at 0, and 150 µs later the sender is behind its rate by nothing.
+    /// Would catch a burst that goes on later: two of nine segments leave at 0, and 150 µs later the sender is behind
+    /// its rate by nothing.
     #[test]
     fn the_rest_of_a_burst_is_not_made_up_for() {
         let mut pacer = Pacer::new(43);

@@ -1,22 +1,24 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control-04): a scalable congestion control for L4S, which sends ECT(1) and
-//! meets the requirements of RFC 9331, section 4.
+//! Prague (draft-briscoe-iccrg-prague-congestion-control-04): a scalable congestion control for L4S, which sends ECT(1)
+//! and meets the requirements of RFC 9331, section 4.
 //!
-//! * A mark reduces the window by half of α, the averaged fraction of marked segments, as DCTCP does; once each round trip, and not again
-//!   within 25 ms.
-//! * α is averaged each round trip, of 25 ms at least, and the window grows by (R / 25 ms)² segments in a round trip R below that. So flows
-//!   with round trips up to 25 ms have equal rates, and none is faster than a classic one by the shortness of its path (section 2.4.4). This
-//!   begins 500 rounds after slow start, so that short flows are fast.
+//! * A mark reduces the window by half of α, the averaged fraction of marked segments, as DCTCP does; once each round
+//!   trip, and not again within 25 ms.
+//! * α is averaged each round trip, of 25 ms at least, and the window grows by (R / 25 ms)² segments in a round trip R
+//!   below that. So flows with round trips up to 25 ms have equal rates, and none is faster than a classic one by the
+//!   shortness of its path (section 2.4.4). This begins 500 rounds after slow start, so that short flows are fast.
 //! * Unmarked segments let the window grow at any time, and marked ones at none.
 //! * A loss halves the window (RFC 9331, section 4.3), also in a round trip in which a mark has reduced it.
-//! * The window has fractions. The segments outstanding are limited to the next whole number, and paced at the window over the round trip: no
-//!   faster, unlike those of others, since a queue of a millisecond would show it. So a window below one segment is one that is sent more
-//!   seldom than once a round trip (RFC 9331, section 4.3), down to one in 120 ms: the 100 kbit/s of Linux with segments of 1500 bytes.
-//! * α is 1 until the first mark, which so halves the window and ends slow start, and is averaged from then on, as in Linux.
+//! * The window has fractions. The segments outstanding are limited to the next whole number, and paced at the window
+//!   over the round trip: no faster, unlike those of others, since a queue of a millisecond would show it. So a window
+//!   below one segment is one that is sent more seldom than once a round trip (RFC 9331, section 4.3), down to one in
+//!   120 ms: the 100 kbit/s of Linux with segments of 1500 bytes.
+//! * α is 1 until the first mark, which so halves the window and ends slow start, and is averaged from then on, as in
+//!   Linux.
 //! * Behind a classic ECN AQM it reduces the window as far as CUBIC does ([`ClassicEcn`]).
 //!
 //! Deviations: segments are counted instead of bytes. The receiver echoes marks segment by segment without error
-//! ([`TcpReceiver`](super::super::TcpReceiver)) unless accurate ECN (RFC 9768) is on, whose counter of three bits tells the same as long as
-//! fewer than eight marked segments are behind lost acknowledgements.
+//! ([`TcpReceiver`](super::super::TcpReceiver)) unless accurate ECN (RFC 9768) is on, whose counter of three bits tells
+//! the same as long as fewer than eight marked segments are behind lost acknowledgements.
 
 use fairlane_qdisc::{Duration, Time};
 
@@ -161,9 +163,10 @@ mod tests {
         Prague { rounds: Some(TRANSITION), ..Prague::new(false) }
     }
 
-    /// By hand: at a round trip of 10 ms, α is averaged each 25 ms and the window reduced as seldom. It is 1 up to the first mark at 105,
-    /// which halves the window. In the round from 100 to 125, 2 of 8 segments are marked: α is 15/16 + 1/64 = 61/64. Would catch an α that
-    /// falls before there are marks, and one that a second mark before 130 applies again.
+    /// By hand: at a round trip of 10 ms, α is averaged each 25 ms and the window reduced as seldom. It is 1 up to the
+    /// first mark at 105, which halves the window. In the round from 100 to 125, 2 of 8 segments are marked: α is
+    /// 15/16 + 1/64 = 61/64. Would catch an α that falls before there are marks, and one that a second mark before 130
+    /// applies again.
     #[test]
     fn the_clock_is_the_virtual_round_trip() {
         let mut prague = old();
@@ -185,8 +188,9 @@ mod tests {
         near(prague.decrease(20.0, CongestionSignal::Mark), 20.0 * (1.0 - 61.0 / 128.0));
     }
 
-    /// By hand: a window of 20 segments grows by 1 in a round trip of 25 ms or more, and by (10 / 25)² = 0.16 in one of 10 ms; of 20 segments of which
-    /// a counter says that 5 are marked, the other 15 count. Would catch an acknowledgement with a mark that lets nothing grow.
+    /// By hand: a window of 20 segments grows by 1 in a round trip of 25 ms or more, and by (10 / 25)² = 0.16 in one of
+    /// 10 ms; of 20 segments of which a counter says that 5 are marked, the other 15 count. Would catch an
+    /// acknowledgement with a mark that lets nothing grow.
     #[test]
     fn grows_by_the_square_of_a_short_round_trip() {
         for (rtt, counted, expected) in [(10, None, 0.16), (25, None, 1.0), (100, None, 1.0), (10, Some(5), 0.12)] {
@@ -198,8 +202,9 @@ mod tests {
         }
     }
 
-    /// Section 2.4.4: rounds are those of the path, and the window grows by a segment in each, until 500 have passed since the first mark. Each
-    /// acknowledgement here is a round of 10 ms. Would catch an α whose rounds are 25 ms from the start, and rounds of slow start that count.
+    /// Section 2.4.4: rounds are those of the path, and the window grows by a segment in each, until 500 have passed
+    /// since the first mark. Each acknowledgement here is a round of 10 ms. Would catch an α whose rounds are 25 ms
+    /// from the start, and rounds of slow start that count.
     #[test]
     fn round_trips_are_virtual_after_500_rounds() {
         let mut prague = Prague::new(false);

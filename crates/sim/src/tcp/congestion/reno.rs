@@ -8,8 +8,8 @@ pub(in super::super) fn start(size: &mut WindowSize, sample: &AckSample) {
     size.cwnd += f64::from(sample.counted().min(sample.limit));
 }
 
-/// Grows the window in congestion avoidance: by one segment per window of counted segments. With byte counting that is the
-/// window in use, which has whole segments (RFC 3465, section 2.1); otherwise the division is that of BSD and ns-2.
+/// Grows the window in congestion avoidance: by one segment per window of counted segments. With byte counting that is
+/// the window in use, which has whole segments (RFC 3465, section 2.1); otherwise the division is that of BSD and ns-2.
 pub(in super::super) fn avoid(size: &mut WindowSize, sample: &AckSample) {
     let window = if sample.byte_counting { size.cwnd.floor().max(1.0) } else { size.cwnd };
     size.cwnd += f64::from(sample.counted()) / window;

@@ -31,8 +31,8 @@ impl NewReno {
             state.window.resume(f64::from(state.flight().max(1)) + 1.0);
             return Advance::Proceed;
         }
-        // Deflates the window by the segments acknowledged and adds one for the segment that left the network (RFC 6582,
-        // section 3.2, step 3).
+        // Deflates the window by the segments acknowledged and adds one for the segment that left the network (RFC
+        // 6582, section 3.2, step 3).
         let acked = i32::try_from(sample.acked).unwrap_or(i32::MAX);
         state.inflation = state.inflation.saturating_sub(acked).saturating_add(1);
         let restart = !self.partial;

@@ -84,8 +84,9 @@ mod tests {
         assert_eq!(sent, [1, 1, 1, 0, 1, 1, 0, 1, 1, 0]);
     }
 
-    /// After a loss of half the flight and more, the flight is below the threshold: as much is sent as arrives, and with
-    /// acknowledgements that show progress one segment more, up to the threshold. Would catch a flight that stays low.
+    /// After a loss of half the flight and more, the flight is below the threshold: as much is sent as arrives, and
+    /// with acknowledgements that show progress one segment more, up to the threshold. Would catch a flight that stays
+    /// low.
     #[test]
     fn returns_to_the_threshold_after_many_losses() {
         let mut prr = Prr::begin(20);

@@ -2,8 +2,8 @@
 //! retransmission is found within a round trip, too; and a probe of the tail shows a loss behind which nothing follows.
 //! Proportional rate reduction (RFC 9937) paces the repair.
 //!
-//! Deviations: receivers here do not report duplicates (DSACK, RFC 2883), so the reordering window stays at a quarter of
-//! the smallest round trip, and a retransmitted probe that was not needed is recognised by its duplicate
+//! Deviations: receivers here do not report duplicates (DSACK, RFC 2883), so the reordering window stays at a quarter
+//! of the smallest round trip, and a retransmitted probe that was not needed is recognised by its duplicate
 //! acknowledgement. Each segment has its own time at which it counts as lost; the RFC waits for the last one. The
 //! smallest round trip is that of the whole connection.
 
@@ -29,7 +29,8 @@ pub(in super::super) struct Rack {
     segments: VecDeque<Outstanding>,
     /// The number of the first of them.
     first: u32,
-    /// The numbers and segments of transmissions, in their order; one that was repeated or has arrived no longer counts.
+    /// The numbers and segments of transmissions, in their order; one that was repeated or has arrived no longer
+    /// counts.
     transmissions: VecDeque<(u64, u32)>,
     /// The number of transmissions.
     count: u64,
@@ -201,8 +202,8 @@ impl Rack {
             self.lost.remove(&seq);
         }
         let rtt = now.since(segment.sent);
-        // No round trip is that short, so it was an earlier copy. The echoed timestamp does not tell: for a segment that is
-        // out of order it is that of an earlier one (RFC 7323, section 4.3).
+        // No round trip is that short, so it was an earlier copy. The echoed timestamp does not tell: for a segment
+        // that is out of order it is that of an earlier one (RFC 7323, section 4.3).
         let unclear = segment.again && self.min_rtt.is_some_and(|least| rtt < least);
         if !unclear {
             if !segment.again {
@@ -294,7 +295,8 @@ impl Rack {
         found
     }
 
-    /// Returns the time of transmission `number`, of `seq`, if it is the last one and has neither arrived nor been lost.
+    /// Returns the time of transmission `number`, of `seq`, if it is the last one and has neither arrived nor been
+    /// lost.
     fn in_network(&self, number: u64, seq: u32) -> Option<Time> {
         let segment = seq.checked_sub(self.first).and_then(|place| self.segments.get(place as usize))?;
         (segment.number == number && !segment.arrived && !segment.lost).then_some(segment.sent)

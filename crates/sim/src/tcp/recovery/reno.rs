@@ -28,8 +28,8 @@ pub(super) fn on_duplicate(state: &mut SenderState) -> bool {
     lost
 }
 
-/// Enters fast recovery: half the window, and three segments for those that have left the network (RFC 5681, section 3.2,
-/// steps 2 and 3).
+/// Enters fast recovery: half the window, and three segments for those that have left the network (RFC 5681, section
+/// 3.2, steps 2 and 3).
 pub(super) fn enter(state: &mut SenderState) {
     state.cut();
     state.window.resume(f64::INFINITY);

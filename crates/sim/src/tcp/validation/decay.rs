@@ -1,9 +1,9 @@
 //! Validation of the congestion window (RFC 2861): a window that has not been used says little about the path.
 //!
-//! * Idle: for each retransmission timeout since the last segment the window is halved, down to the initial one, as Linux does; the RFC goes down to one
-//!   segment.
-//! * Limited by the application: if the window has not been filled for a retransmission timeout, it falls to the mean of itself and its used
-//!   part.
+//! * Idle: for each retransmission timeout since the last segment the window is halved, down to the initial one, as
+//!   Linux does; the RFC goes down to one segment.
+//! * Limited by the application: if the window has not been filled for a retransmission timeout, it falls to the mean
+//!   of itself and its used part.
 //!
 //! In both cases the slow start threshold is three quarters of the window before, or what it was if that is more.
 
@@ -84,8 +84,8 @@ mod tests {
         WindowSize { cwnd, ssthresh }
     }
 
-    /// RFC 2861, section 3, by hand: after 2.5 timeouts a window of 40 is 10 and the threshold 30. It does not fall below the initial window,
-    /// or its own value if that is less.
+    /// RFC 2861, section 3, by hand: after 2.5 timeouts a window of 40 is 10 and the threshold 30. It does not fall
+    /// below the initial window, or its own value if that is less.
     #[test]
     fn an_idle_window_is_halved_for_each_timeout() {
         for (initial, cwnd, idle, expected) in [
@@ -102,8 +102,9 @@ mod tests {
         }
     }
 
-    /// By hand: of a window of 20 at most 8 are in use for a timeout since it was full at 100 ms: (20 + 8) / 2 = 14, threshold 15. In the next timeout
-    /// 6 are: 10. Would catch a window that falls before a timeout is over, or although it has been full in between.
+    /// By hand: of a window of 20 at most 8 are in use for a timeout since it was full at 100 ms: (20 + 8) / 2 = 14,
+    /// threshold 15. In the next timeout 6 are: 10. Would catch a window that falls before a timeout is over, or
+    /// although it has been full in between.
     #[test]
     fn an_unfilled_window_falls_towards_its_use() {
         let (mut validation, mut size) = (Decay::new(2), size(20.0, 5.0));

@@ -1,16 +1,18 @@
 //! New congestion window validation (RFC 7661): the window of a sender that is limited by its application.
 //!
-//! pipeACK is the most data that was acknowledged within a round trip, of the last three round trips or the last second if that is longer. The
-//! window is validated if pipeACK is half of it at least, or undefined: at the start and after loss recovery. Otherwise
+//! pipeACK is the most data that was acknowledged within a round trip, of the last three round trips or the last second
+//! if that is longer. The window is validated if pipeACK is half of it at least, or undefined: at the start and after
+//! loss recovery. Otherwise
 //!
 //! * it stays, and grows only if it is full (section 4.4);
 //! * a loss or a timeout halves the used window, the larger of pipeACK and the flight; at the end of loss recovery the
 //!   window is half of that without the segments that were retransmitted (section 4.4). A mark reduces the used window
 //!   as far as congestion control reduces a window;
-//! * after five minutes it is halved, down to the initial window, and the threshold is at least three quarters of it (section 4.4).
+//! * after five minutes it is halved, down to the initial window, and the threshold is at least three quarters of it
+//!   (section 4.4).
 //!
-//! A sample of pipeACK begins when the one before ends, and ends when all segments are acknowledged that were outstanding at its first
-//! acknowledgement. None is taken in loss recovery (section 4.2).
+//! A sample of pipeACK begins when the one before ends, and ends when all segments are acknowledged that were
+//! outstanding at its first acknowledgement. None is taken in loss recovery (section 4.2).
 //!
 //! Deviations: after each further five minutes the window is halved again. The burst after a pause is not limited
 //! (section 4.4 allows pacing for that, which is a separate option). LEDBAT has its own limit to a window that is not
@@ -202,7 +204,8 @@ mod tests {
         AckSample { now: ms(millis), acked, una, max, rtt: Duration::from_millis(100), ..AckSample::default() }
     }
 
-    /// Returns the state after bursts of segments, each acknowledged half by half at a time and 10 ms later, with a window of `cwnd`.
+    /// Returns the state after bursts of segments, each acknowledged half by half at a time and 10 ms later, with a
+    /// window of `cwnd`.
     fn after(bursts: &[(u64, u32)], cwnd: f64) -> (PipeAck, WindowSize) {
         let (mut pipe, mut size) = (PipeAck::new(10), WindowSize { cwnd, ssthresh: 8.0 });
         let mut sent = 0;
@@ -216,8 +219,9 @@ mod tests {
         (pipe, size)
     }
 
-    /// Section 4.3, by hand: a burst of 20 validates a window of 40, and one of 19 does not. A sample counts for a second, with which 300 ms are
-    /// less, and until then smaller ones do not matter. Without any the window is validated. Would catch a sample of half a burst.
+    /// Section 4.3, by hand: a burst of 20 validates a window of 40, and one of 19 does not. A sample counts for a
+    /// second, with which 300 ms are less, and until then smaller ones do not matter. Without any the window is
+    /// validated. Would catch a sample of half a burst.
     #[test]
     fn half_of_the_window_validates_it() {
         for (bursts, now, expected) in [
@@ -245,8 +249,9 @@ mod tests {
         assert!(!pipe.allows_growth(&mut size, ms(120)));
     }
 
-    /// Section 4.4, by hand: validated until 1,110 ms, a window of 40 is 20 after five minutes more, and the threshold 30; after ten minutes it is the initial
-    /// window of 10, and stays there. Would catch a period that begins with the last acknowledgement.
+    /// Section 4.4, by hand: validated until 1,110 ms, a window of 40 is 20 after five minutes more, and the threshold
+    /// 30; after ten minutes it is the initial window of 10, and stays there. Would catch a period that begins with the
+    /// last acknowledgement.
     #[test]
     fn halves_after_five_minutes() {
         for (now, expected) in
@@ -258,9 +263,9 @@ mod tests {
         }
     }
 
-    /// Section 4.4, by hand: with a pipeACK of 8 and a flight of 12 of a window of 40, 12 are in use, and with a pipeACK of 16 it is 16. Three segments are
-    /// retransmitted, one of them twice: (12 - 3) / 2. Then pipeACK is undefined. Would catch half of the window, and a retransmission that
-    /// counts twice.
+    /// Section 4.4, by hand: with a pipeACK of 8 and a flight of 12 of a window of 40, 12 are in use, and with a
+    /// pipeACK of 16 it is 16. Three segments are retransmitted, one of them twice: (12 - 3) / 2. Then pipeACK is
+    /// undefined. Would catch half of the window, and a retransmission that counts twice.
     #[test]
     fn a_loss_halves_what_was_in_use() {
         for (burst, used, left) in [(8, 12.0, 4.5), (16, 16.0, 6.5)] {

@@ -111,8 +111,8 @@ fn the_curve_is_the_published_one() {
     }
 }
 
-/// Returns the frequency with which a packet of `bytes` that is number `count` since the last signal is signalled, at a base
-/// probability of 0.05.
+/// Returns the frequency with which a packet of `bytes` that is number `count` since the last signal is signalled, at a
+/// base probability of 0.05.
 fn frequency(parameters: RedParameters, count: f64, bytes: u32) -> f64 {
     let mut red = core(parameters);
     red.average = 45.0;
@@ -126,7 +126,8 @@ fn frequency(parameters: RedParameters, count: f64, bytes: u32) -> f64 {
     f64::from(signals) / f64::from(rolls)
 }
 
-/// Floyd and Jacobson, section VII: p_a = p_b / (1 - count p_b), within four standard deviations; and the factor of byte mode.
+/// Floyd and Jacobson, section VII: p_a = p_b / (1 - count p_b), within four standard deviations; and the factor of
+/// byte mode.
 #[test]
 fn spacing_gives_the_published_probability() {
     let wait = RedParameters { uniformize: Uniformize::Wait, ..PARAMETERS };
@@ -169,7 +170,8 @@ fn gaps(uniformize: Uniformize) -> Vec<usize> {
     gaps
 }
 
-/// Floyd and Jacobson, section VII, method 2, and ns-2's `wait`: the gaps are uniform on 1..1/p-1 (`count`) and on 1/p..2/p-1 (`wait`), with chi-square.
+/// Floyd and Jacobson, section VII, method 2, and ns-2's `wait`: the gaps are uniform on 1..1/p-1 (`count`) and on
+/// 1/p..2/p-1 (`wait`), with chi-square.
 #[test]
 fn gaps_are_uniform() {
     for (uniformize, from, to) in [(Uniformize::Count, 1, 19), (Uniformize::Wait, 20, 39)] {
@@ -231,8 +233,9 @@ fn marks_what_can_be_marked_unless_harddrop() {
     assert_eq!(core(PARAMETERS).verdict(None, true), Verdict::Pass);
 }
 
-/// A first-order low-pass filter: at a constant p_b of 0.05 it is 0.05 (1 - 0.99^n) after n samples, and then it decays by 0.99 a sample below
-/// `min`, where RED without it is silent. Would catch a filter that is reset, skipped below `min` or overridden above `max`.
+/// A first-order low-pass filter: at a constant p_b of 0.05 it is 0.05 (1 - 0.99^n) after n samples, and then it decays
+/// by 0.99 a sample below `min`, where RED without it is silent. Would catch a filter that is reset, skipped below
+/// `min` or overridden above `max`.
 #[test]
 fn the_filter_follows_the_probability_as_a_low_pass_does() {
     let mut red = core(RedParameters { weight: 1.0, uniformize: Uniformize::None, ..PARAMETERS });

@@ -124,8 +124,8 @@ impl Bbr3 {
         }
     }
 
-    /// Follows the feedback of probing, and raises the long-term bound where losses are few (AdaptLongTermModel). Returns true if it has
-    /// decided the next state.
+    /// Follows the feedback of probing, and raises the long-term bound where losses are few (AdaptLongTermModel).
+    /// Returns true if it has decided the next state.
     pub(super) fn adapt_longterm(&mut self, delivery: &Delivery) -> bool {
         if self.cycle.phase == AckPhase::Starting && self.rounds.starts {
             self.cycle.phase = AckPhase::Feedback;
@@ -150,7 +150,8 @@ impl Bbr3 {
         false
     }
 
-    /// Raises the long-term bound by 1, 2, 4 and so on segments in successive rounds of UP (ProbeInflightLongtermUpward).
+    /// Raises the long-term bound by 1, 2, 4 and so on segments in successive rounds of UP
+    /// (ProbeInflightLongtermUpward).
     fn probe_upward(&mut self, newly: f64) {
         if !self.rounds.is_limited() || self.cwnd < self.inflight_longterm {
             return;

@@ -1,5 +1,5 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr, text of August 2026). As in version 1, a model of the path determines rate and window; here losses
-//! and marks are part of it.
+//! BBR, version 3 (draft-ietf-ccwg-bbr, text of August 2026). As in version 1, a model of the path determines rate and
+//! window; here losses and marks are part of it.
 //!
 //! | state | pacing rate / bandwidth | window / bandwidth-delay product | bounds |
 //! |---|---|---|---|
@@ -11,17 +11,19 @@
 //! | ProbeBW_UP, until the rate stops growing, or 2 % are lost | 1.25 | 2.25 | long term |
 //! | ProbeRTT, for 200 ms if the round-trip time has been above its least for five seconds | 1 | 0.5 | 85 % of the long, short term |
 //!
-//! The bandwidth is the maximum of the delivery rate over two cycles of ProbeBW; the rate stays 1 % below. The long-term bound of the flight
-//! (`inflight_longterm`) is where probing lost more than 2 %. The short-term bounds of rate and flight follow the
-//! delivered data in rounds with losses, by a factor of 0.7 at most.
+//! The bandwidth is the maximum of the delivery rate over two cycles of ProbeBW; the rate stays 1 % below. The
+//! long-term bound of the flight (`inflight_longterm`) is where probing lost more than 2 %. The short-term bounds of
+//! rate and flight follow the delivered data in rounds with losses, by a factor of 0.7 at most.
 //!
-//! Marks are treated as congestion, as the draft asks (section 3.7): that of a round trip counts as a loss of a connection without selective
-//! acknowledgements does, so it ends Startup and UP, and otherwise lowers the short-term bounds.
+//! Marks are treated as congestion, as the draft asks (section 3.7): that of a round trip counts as a loss of a
+//! connection without selective acknowledgements does, so it ends Startup and UP, and otherwise lowers the short-term
+//! bounds.
 //!
-//! Deviations: segments are counted instead of bytes and sent one by one, so the send quantum (section 5.6.3) is one segment. Nothing is undone
-//! when a recovery was not needed (section 5.5.11), since receivers do not report duplicates. After a timeout the window is one
-//! segment instead of the flight and one (section 5.6.4.4). A window that an idle connection in ProbeRTT gets back (section 5.4.1) is there
-//! with the next acknowledgement. Waits are drawn at random by the phase of the sender's clock.
+//! Deviations: segments are counted instead of bytes and sent one by one, so the send quantum (section 5.6.3) is one
+//! segment. Nothing is undone when a recovery was not needed (section 5.5.11), since receivers do not report
+//! duplicates. After a timeout the window is one segment instead of the flight and one (section 5.6.4.4). A window that
+//! an idle connection in ProbeRTT gets back (section 5.4.1) is there with the next acknowledgement. Waits are drawn at
+//! random by the phase of the sender's clock.
 
 mod cycle;
 mod model;

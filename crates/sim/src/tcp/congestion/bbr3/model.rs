@@ -130,8 +130,8 @@ impl RoundTrip {
         first
     }
 
-    /// Returns the rate of a sample; 0 if its interval is shorter than any round trip, since then another copy than the last one was
-    /// acknowledged (section 4.1.2.3).
+    /// Returns the rate of a sample; 0 if its interval is shorter than any round trip, since then another copy than the
+    /// last one was acknowledged (section 4.1.2.3).
     pub(super) fn reliable_rate(&self, sample: &RateSample) -> f64 {
         let least = self.ever.into_iter().chain(sample.rtt).min();
         sample.rate.filter(|_| least.is_none_or(|least| sample.interval >= least)).unwrap_or(0.0)

@@ -1,4 +1,5 @@
-//! The signals of congestion: losses and marks in each round trip, and the short-term bounds that follow them (section 5.5.10).
+//! The signals of congestion: losses and marks in each round trip, and the short-term bounds that follow them (section
+//! 5.5.10).
 
 use fairlane_qdisc::Time;
 
@@ -113,7 +114,8 @@ impl Bbr3 {
         }
     }
 
-    /// Sets the long-term bound after probing for bandwidth has caused congestion with `inflight` segments (HandleInflightTooHigh).
+    /// Sets the long-term bound after probing for bandwidth has caused congestion with `inflight` segments
+    /// (HandleInflightTooHigh).
     fn reduce_longterm(&mut self, inflight: f64, limited: bool) {
         self.cycle.too_high = true;
         self.cycle.is_sample = false;

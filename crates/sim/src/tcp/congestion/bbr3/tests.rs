@@ -10,7 +10,8 @@ fn near(value: f64, expected: f64) {
     assert!((value - expected).abs() < 1e-9, "{value}, not {expected}");
 }
 
-/// A flow in `state` on a path of 1000 segments a second and 100 ms, whose product is 100 segments, with a window of 150.
+/// A flow in `state` on a path of 1000 segments a second and 100 ms, whose product is 100 segments, with a window
+/// of 150.
 fn flow(state: State) -> Bbr3 {
     let mut bbr = Bbr3::new(10, 1);
     (bbr.state, bbr.bandwidth, bbr.cwnd) = (state, 1000.0, 150.0);
@@ -34,8 +35,8 @@ fn delivery(at: u64, in_flight: u32, rate: f64) -> Delivery {
     Delivery { now: ms(at), in_flight: f64::from(in_flight), sample, rate }
 }
 
-/// The table of section 5.6.1, with a margin of 1 % (section 5.6.2), and the floor of four segments. Would catch a wrong gain, and a bound
-/// that holds in a state where it does not.
+/// The table of section 5.6.1, with a margin of 1 % (section 5.6.2), and the floor of four segments. Would catch a
+/// wrong gain, and a bound that holds in a state where it does not.
 #[test]
 fn each_state_has_its_rate_and_window() {
     let of = |state, longterm, shortterm| {
@@ -68,8 +69,8 @@ fn each_state_has_its_rate_and_window() {
     near(of(State::Cruise, 120.0, 1.0).1, 4.0);
 }
 
-/// Section 5.3.1.2: the rate grows by 25 % to 125 and to 157, and in three rounds not beyond 196. Would catch a round that counts although the
-/// application limited it, or one that is no round.
+/// Section 5.3.1.2: the rate grows by 25 % to 125 and to 157, and in three rounds not beyond 196. Would catch a round
+/// that counts although the application limited it, or one that is no round.
 #[test]
 fn the_pipe_is_full_after_three_rounds_without_growth() {
     let mut full = FullPipe::default();
@@ -87,9 +88,10 @@ fn the_pipe_is_full_after_three_rounds_without_growth() {
     assert!(full.reached && !full.now);
 }
 
-/// Section 5.5.10.2: one loss of a flight of 98 and two of one of 100 are not more than 2 %, and three of one of 97 are: 96 were in flight
-/// before it, of which 2 were lost, so the losses crossed 2 % at 96 + (1.92 - 2) / 0.98. The product, 100, times 0.7 is less. Would
-/// catch losses that count while it does not probe, and a second reaction to one probe.
+/// Section 5.5.10.2: one loss of a flight of 98 and two of one of 100 are not more than 2 %, and three of one of 97
+/// are: 96 were in flight before it, of which 2 were lost, so the losses crossed 2 % at 96 + (1.92 - 2) / 0.98. The
+/// product, 100, times 0.7 is less. Would catch losses that count while it does not probe, and a second reaction to one
+/// probe.
 #[test]
 fn losses_of_a_probe_set_the_longterm_bound() {
     let mut bbr = flow(State::Up);
@@ -117,9 +119,10 @@ fn losses_of_a_probe_set_the_longterm_bound() {
     near(small.inflight_longterm, 70.0);
 }
 
-/// Section 5.5.10.3: a round with losses in CRUISE, in which 80 segments were delivered at 600 a second, lowers the rate to 0.7 times 1000
-/// and the flight to 0.7 times the window of 150; the next one, with 760 a second, leaves 760. In REFILL nothing is lowered,
-/// and its start removes the bounds. Would catch a reduction beyond 0.7, one below what is delivered, and two in a round.
+/// Section 5.5.10.3: a round with losses in CRUISE, in which 80 segments were delivered at 600 a second, lowers the
+/// rate to 0.7 times 1000 and the flight to 0.7 times the window of 150; the next one, with 760 a second, leaves 760.
+/// In REFILL nothing is lowered, and its start removes the bounds. Would catch a reduction beyond 0.7, one below what
+/// is delivered, and two in a round.
 #[test]
 fn rounds_with_losses_lower_the_shortterm_bounds() {
     let mut bbr = flow(State::Cruise);
@@ -142,8 +145,8 @@ fn rounds_with_losses_lower_the_shortterm_bounds() {
     assert_eq!(bbr.bandwidth_shortterm, f64::INFINITY);
 }
 
-/// Section 5.3.3.8: the next probe follows after as many rounds as the product has segments, at most 63, or after two to three seconds,
-/// drawn for each cycle. Would catch a wait that is always the same.
+/// Section 5.3.3.8: the next probe follows after as many rounds as the product has segments, at most 63, or after two
+/// to three seconds, drawn for each cycle. Would catch a wait that is always the same.
 #[test]
 fn waits_for_rounds_or_seconds_between_probes() {
     let mut waits = Vec::new();
@@ -169,8 +172,9 @@ fn waits_for_rounds_or_seconds_between_probes() {
     assert!(waits.len() > 15, "{waits:?}");
 }
 
-/// Section 5.3.3.5, with a bound of 100 that the window of 100 fills: in successive rounds of UP the bound grows by a segment for each 100,
-/// 50 and 25 segments acknowledged: 1, 2 and 4 a round. Would catch growth while the window does not limit the flight.
+/// Section 5.3.3.5, with a bound of 100 that the window of 100 fills: in successive rounds of UP the bound grows by a
+/// segment for each 100, 50 and 25 segments acknowledged: 1, 2 and 4 a round. Would catch growth while the window does
+/// not limit the flight.
 #[test]
 fn the_longterm_bound_grows_faster_each_round() {
     let mut bbr = flow(State::Refill);
@@ -193,8 +197,9 @@ fn the_longterm_bound_grows_faster_each_round() {
     near(acknowledge(&mut bbr, false), 102.0);
 }
 
-/// Section 5.3.3.6: after a probe that lost too much, the next one ends as soon as the flight reaches the bound, and if that is safe another
-/// one follows at once. Would catch a flow that holds a buffer full for a round although it has just overflowed.
+/// Section 5.3.3.6: after a probe that lost too much, the next one ends as soon as the flight reaches the bound, and if
+/// that is safe another one follows at once. Would catch a flow that holds a buffer full for a round although it has
+/// just overflowed.
 #[test]
 fn a_probe_after_a_lossy_one_is_careful() {
     let mut bbr = flow(State::Up);
@@ -213,8 +218,8 @@ fn a_probe_after_a_lossy_one_is_careful() {
     assert_eq!(bbr.state, State::Up);
 }
 
-/// Section 5.3.3.1: DOWN lasts until 15 % of the bound are free and the flight is the product at most. Section 5.3.2: so does Drain, or three
-/// rounds.
+/// Section 5.3.3.1: DOWN lasts until 15 % of the bound are free and the flight is the product at most. Section 5.3.2:
+/// so does Drain, or three rounds.
 #[test]
 fn down_and_drain_empty_the_queue() {
     let mut bbr = flow(State::Down);
@@ -234,8 +239,9 @@ fn down_and_drain_empty_the_queue() {
     }
 }
 
-/// Section 5.3.1.3: six ranges are lost in a round of fast recovery, and more than 2 % of it. Would catch Startup that ends at a single burst,
-/// before a round of recovery, or at few losses; and the bound: the product or, if that is more, what was delivered.
+/// Section 5.3.1.3: six ranges are lost in a round of fast recovery, and more than 2 % of it. Would catch Startup that
+/// ends at a single burst, before a round of recovery, or at few losses; and the bound: the product or, if that is
+/// more, what was delivered.
 #[test]
 fn losses_in_six_places_end_startup() {
     let run = |losses: &[u32], in_flight: u32, repair| {
@@ -274,8 +280,8 @@ fn the_round_trip_expires_in_two_steps() {
     assert_eq!(round_trip.least, rtt(30));
 }
 
-/// Section 5.5.9, at 1000 segments a second: 30 segments at once are 30 too many, 10 more after 20 ms make it 20, and after 100 ms more a new
-/// interval begins.
+/// Section 5.5.9, at 1000 segments a second: 30 segments at once are 30 too many, 10 more after 20 ms make it 20, and
+/// after 100 ms more a new interval begins.
 #[test]
 fn bunched_acknowledgements_count_beyond_the_bandwidth() {
     let mut aggregation = Aggregation::default();
@@ -288,8 +294,8 @@ fn bunched_acknowledgements_count_beyond_the_bandwidth() {
     }
 }
 
-/// Section 3.7: a mark ends Startup and UP as a loss of a connection without selective acknowledgements does, and otherwise makes the round one
-/// with congestion.
+/// Section 3.7: a mark ends Startup and UP as a loss of a connection without selective acknowledgements does, and
+/// otherwise makes the round one with congestion.
 #[test]
 fn a_mark_is_congestion() {
     let mut bbr = flow(State::Startup);

@@ -6,9 +6,10 @@ use fairlane_scenario::{Congestion, Tcp};
 use super::super::super::SackBlocks;
 use super::*;
 
-/// Compares with sets of single segments, for any acknowledgements, timers, and copies of any outstanding segment, even of one that has arrived:
-/// a segment has arrived from the first acknowledgement that reports it, and a lost one is lost until it is sent again or arrives. Would
-/// catch a count or a flag of a segment that differs from these sets, and an arrival that is forgotten or counted twice.
+/// Compares with sets of single segments, for any acknowledgements, timers, and copies of any outstanding segment, even
+/// of one that has arrived: a segment has arrived from the first acknowledgement that reports it, and a lost one is
+/// lost until it is sent again or arrives. Would catch a count or a flag of a segment that differs from these sets, and
+/// an arrival that is forgotten or counted twice.
 #[test]
 fn flags_and_counts_are_those_of_sets() {
     let mut random = Seed::new(1).stream("rack");
