@@ -98,6 +98,7 @@ wheel:
 
 static:
 	PROFILE=$(PROFILE) scripts/static
+	packaging/test static
 
 packages: build
 	@scripts/setup packages
@@ -117,6 +118,7 @@ docs: build
 	scripts/wasm || [ $$? = 2 ]
 	[ ! -f target/wasm/fairlane.wasm ] || $(MAKE) --no-print-directory web
 	scripts/docs target/$(PROFILE)/fairlane
+	tests/browser/run site
 
 # Exit code 1 means that a claim fell short, 3 that one is not decided. The documents name the claim and the reason.
 papers: build

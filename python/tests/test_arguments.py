@@ -116,8 +116,8 @@ def test_what_is_out_of_range_is_named(tmp_path: Path) -> None:
         (lambda: queue.enqueue(0, flow=-1), "flow: -1 is out of range"),
         (lambda: queue.enqueue(0, flow=1, bytes=2**33), "bytes: 8589934592 is out of range"),
         (lambda: queue.enqueue(0, flow=1, traffic_class=256), "traffic_class: 256 is out of range: .* from 0 to 255"),
-        (lambda: fl.theory.choke(load=float("nan")), "load: nan will not do; give a finite number"),
-        (lambda: fl.theory.front(mu=1, rates=[1, float("inf")]), "rates: inf will not do"),
+        (lambda: fl.theory.choke(load=float("nan")), "load: nan is out of range; give a finite number"),
+        (lambda: fl.theory.front(mu=1, rates=[1, float("inf")]), "rates: inf is out of range"),
     ):
         with pytest.raises(ValueError, match=words):
             wrong()

@@ -98,8 +98,8 @@ fn table(path: &Path) -> Result<(), Failure> {
         return Err(features::missing("Parquet (.parquet; .csv works)", "parquet"));
     }
     if !["csv", "parquet"].contains(&ending) {
-        let message = format!("{}: the ending says how a table is written, and this one does not", path.display());
-        return Err(Failure::new(message, "end it in .csv or .parquet"));
+        let message = format!("{}: the ending does not name a format of tables", path.display());
+        return Err(Failure::new(message, "end the name in .csv or .parquet"));
     }
     Ok(check_file(path)?)
 }

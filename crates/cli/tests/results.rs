@@ -118,7 +118,7 @@ fn compare_without_file_is_figure_3() {
     assert!((0.21..=0.29).contains(&share("choke")));
     assert_eq!(outcomes.outcomes.len(), 3);
     let text = printed(&["compare", "--runs", "2"]);
-    let source = "paper: Pan, Prabhakar, Psounis: CHOKe (INFOCOM 2000), Figure 3";
+    let source = "Columns \"paper\": Pan, Prabhakar, Psounis: CHOKe (INFOCOM 2000), Figure 3";
     assert!(text.contains(source) && text.contains("  75 %  ") && text.contains("  25 %  "), "{text}");
     // The scenario's thresholds are not the defaults of RED and CHOKe (max = limit / 4); its limit is.
     for kind in ["red", "choke"] {

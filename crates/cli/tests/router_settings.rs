@@ -193,7 +193,7 @@ fn what_is_doubtful_is_said() {
         ("9277", "65536p", 0o646, "everybody can write to this file"),
         ("0.0.0.0:9277", "65536p", 0o644, "--metrics 0.0.0.0:9277: whoever reaches this port"),
         ("[::]:9277", "65536p", 0o644, "--metrics [::]:9277: whoever reaches this port"),
-        ("off", "65537p", 0o644, "droptail: the kernel holds no more than 65536 packets"),
+        ("off", "65537p", 0o644, "droptail: the kernel holds at most 65536 packets"),
     ] {
         let said = warnings(metrics, limit, mode);
         assert!(matches!(&said[..], [only] if only.contains(part)), "{part}: {said:?}");

@@ -174,19 +174,19 @@ fn tcp() {
 fn what_a_model_does_not_cover_is_refused() {
     let cases: [(&[&str], &str); 14] = [
         (&["front", "--mu", "1", "--rates", "1,2,3"], "--rates: the queue would grow without end"),
-        (&["front", "--mu", "0", "--rates", "1"], "--mu: 0 will not do"),
+        (&["front", "--mu", "0", "--rates", "1"], "--mu: 0 is out of range"),
         (&["front", "--mu", "1", "--rates", "1,x"], "invalid value 'x' for '--rates"),
         (&["back", "--rates", "1,2", "--memory", "2"], "--memory: a memory of 2 with 2 flows"),
-        (&["sfb", "--levels", "0", "--bins", "1", "--flows", "1"], "--levels: 0 will not do"),
-        (&["choke", "--load", "-1"], "--load: -1 will not do"),
-        (&["choke", "--load", "1", "--early-drops", "1"], "--early-drops: 1 will not do"),
+        (&["sfb", "--levels", "0", "--bins", "1", "--flows", "1"], "--levels: 0 is out of range"),
+        (&["choke", "--load", "-1"], "--load: -1 is out of range"),
+        (&["choke", "--load", "1", "--early-drops", "1"], "--early-drops: 1 is out of range"),
         (&["gchoke", "--maxcomp", "0", "--load", "1"], "a whole number from 1, or infinite"),
-        (&["echo", "--tcps", "0", "--loss", "0.1", "--load", "1"], "--tcps: 0 will not do"),
-        (&["echo", "--tcps", "1", "--loss", "0.1", "--load", "1", "--tags", "1"], "--tags: 1 will not do"),
+        (&["echo", "--tcps", "0", "--loss", "0.1", "--load", "1"], "--tcps: 0 is out of range"),
+        (&["echo", "--tcps", "1", "--loss", "0.1", "--load", "1", "--tags", "1"], "--tags: 1 is out of range"),
         (&["tcp", "--loss", "0", "--rtt", "100ms"], "--loss: without losses no law limits the rate"),
-        (&["tcp", "--loss", "1", "--rtt", "100ms"], "--loss: 1 will not do"),
-        (&["tcp", "--loss", "0.1", "--rtt", "0s"], "--rtt: 0 will not do"),
-        (&["tcp", "--loss", "0.1", "--rtt", "1s", "--acked", "0"], "--acked: 0 will not do"),
+        (&["tcp", "--loss", "1", "--rtt", "100ms"], "--loss: 1 is out of range"),
+        (&["tcp", "--loss", "0.1", "--rtt", "0s"], "--rtt: 0 is out of range"),
+        (&["tcp", "--loss", "0.1", "--rtt", "1s", "--acked", "0"], "--acked: 0 is out of range"),
     ];
     for (args, part) in cases {
         let output = fairlane(&[&["theory"], args].concat());

@@ -36,8 +36,11 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     written.and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()).map_err(|error| Failure::print(&error))
 }
 
-/// Returns the width of standard output in columns.
+/// Returns the width of standard output in columns; where it is no terminal, `COLUMNS` of the environment, by default
+/// 100.
 #[must_use]
 pub fn width() -> usize {
-    terminal_size::terminal_size_of(io::stdout()).map_or(WIDTH, |(width, _)| usize::from(width.0))
+    let given = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    terminal.or_else(given).unwrap_or(WIDTH)
 }

@@ -234,16 +234,30 @@ fn beside(target: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let file = builder.tempfile_in(folder)?;
+    let file = builder.tempfile_in(folder).map_err(without_name)?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
     }
     Ok(file)
 }
 
+/// Removes the name of the temporary file, which is not the one that somebody asked for.
+fn without_name(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(std::error::Error::source);
+    let code = inner.and_then(|inner| inner.downcast_ref::<io::Error>()).and_then(io::Error::raw_os_error);
+    code.map_or(error, io::Error::from_raw_os_error)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Would catch "No such file or directory (os error 2) at path "…/.a.Xy12Zw.tmp"".
+    #[test]
+    fn errors_do_not_name_the_temporary_file() {
+        let error = OutputFile::create(Path::new("/nonexistent/a")).unwrap_err();
+        assert_eq!(error.to_string(), io::Error::from_raw_os_error(2).to_string());
+    }
 
     fn written(path: &Path, text: &str) -> OutputFile {
         let mut file = OutputFile::create(path).unwrap();

@@ -28,8 +28,10 @@ pub fn compare_table(
         return NOTHING.to_owned();
     }
     let text = heading(outcomes, terminal) + &legend(outcomes, &group_names(outcomes), terminal);
-    let paper_source = paper.map(|paper| terminal.line(&format!("paper: {}", paper.source), Look::Faint));
-    let notes = parameters.iter().map(|of| terminal.text(of, Look::Faint)).chain(paper_source).collect::<String>();
+    let paper_source = paper.map(|paper| terminal.text(&format!("Columns \"paper\": {}", paper.source), Look::Faint));
+    let parameters: String = parameters.iter().map(|of| terminal.text(of, Look::Faint)).collect();
+    let notes = [Some(parameters), paper_source].into_iter().flatten().filter(|note| !note.is_empty());
+    let notes = notes.collect::<Vec<_>>().join("\n");
     text + &print_tables(tables(outcomes, paper, Medium::Terminal), &notes, terminal)
 }
 
@@ -51,7 +53,8 @@ pub(crate) fn tables(outcomes: &[Outcome], paper: Option<&PaperNumbers>, medium:
         table.faint("paper", labels.iter().map(text).collect())
     });
     let table = with_shares(with_goodput(table, outcomes), outcomes, &names, medium);
-    let (table, queues) = with_queues(with_jain(table, outcomes, &names), outcomes, keys, medium);
+    let (table, queues) = with_queues(table, outcomes, keys, medium);
+    let table = with_jain(table, outcomes, &names);
     let differences = all.get(1..).and_then(|others| with_differences(keys(others), outcomes, &names));
     let mut tables = titled("Disciplines side by side", table, queues, with_paths(outcomes, &names, keys));
     tables.extend(spread(outcomes, keys).map(|table| Titled::detail("Flows", table, Detail::Flows)));

@@ -56,7 +56,7 @@ pub(crate) fn spread(outcomes: &[Outcome], keys: impl Fn(&[usize]) -> TextTable)
     let rows: Vec<(usize, String, Vec<f64>)> = outcomes.iter().enumerate().flat_map(of).collect();
     let all = || rows.iter().flat_map(|(.., flows)| flows.iter().copied());
     let fastest = Estimate::single(all().fold(0.0, f64::max));
-    let scale = Scale::rate(&[fastest]).down_to(all().fold(f64::INFINITY, f64::min));
+    let scale = Scale::rate(&[fastest]).down_to(all().filter(|flow| *flow > 0.0).fold(f64::INFINITY, f64::min));
     // The value below which `hundredths` of the flows lie (nearest rank).
     let quantile = |hundredths: usize| -> Vec<String> {
         let value = |flows: &Vec<f64>| flows.get((flows.len() * hundredths).div_ceil(100).max(1) - 1).copied();

@@ -54,9 +54,17 @@ impl Scale {
         Self { range: (f64::NEG_INFINITY, f64::INFINITY), unit, ..self }
     }
 
-    /// The same with a digit after the point if `least`, the smallest value, needs it.
+    /// For counts, or means of counts: whole numbers if all are whole.
+    pub(crate) fn counts(values: &[Estimate]) -> Self {
+        let plain = Self::plain(values);
+        if values.iter().all(|value| value.mean.fract() == 0.0) { Self { decimals: 0, ..plain } } else { plain }
+    }
+
+    /// The same with the digits after the point that show two digits of `least`, the smallest value above 0.
     pub(crate) fn down_to(self, least: f64) -> Self {
-        Self { decimals: self.decimals.max(digits_after_point(least / self.divisor).min(1)), ..self }
+        let shows = |unit: &f64| least / self.divisor >= 10.0 * unit;
+        let needed = UNITS.iter().position(shows).unwrap_or(MOST_DECIMALS);
+        Self { decimals: self.decimals.max(needed), ..self }
     }
 
     /// The first unit in which the largest value has at most four digits before the point.
@@ -160,19 +168,14 @@ pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{} MB", significant(bytes as f64 / 1e6, 3))
 }
 
-/// A ratio of 0 to 1 as percent, with one digit after the point.
+/// A ratio of 0 to 1 as percent, with one digit after the point; positive values below that are `<0.1 %`.
 pub(crate) fn percent(ratio: f64) -> String {
-    format!("{:.1} %", ratio * 100.0)
+    if ratio > 0.0 && ratio < 0.000_5 { "<0.1 %".to_owned() } else { format!("{:.1} %", ratio * 100.0) }
 }
 
 /// A ratio of 0 to 1 as whole percent; positive values below half a percent are `<1 %`.
 pub(crate) fn whole_percent(ratio: f64) -> String {
     if ratio > 0.0 && ratio < 0.005 { "<1 %".to_owned() } else { format!("{:.0} %", ratio * 100.0) }
-}
-
-/// A time in seconds, as short as possible.
-pub(crate) fn seconds(value: f64) -> String {
-    format!("{value} s")
 }
 
 /// Aligns the parts of several rows to the right, numbers by their points, with one space between parts that any row

@@ -14,8 +14,8 @@ const MEASURES: [PathMeasure; 7] = [
     ("one-way delay", |group| group.delay_s, Scale::time),
     ("jitter", |group| group.jitter_s, Scale::time),
     ("RTT", |group| group.rtt_s, Scale::time),
-    ("retransmissions", |group| Some(group.retransmitted), Scale::plain),
-    ("timeouts", |group| Some(group.timeouts), Scale::plain),
+    ("retransmissions", |group| Some(group.retransmitted), Scale::counts),
+    ("timeouts", |group| Some(group.timeouts), Scale::counts),
     ("completion time", |group| Some(group.transfers.as_ref()?.completion_s.mean), Scale::time),
 ];
 

@@ -92,12 +92,14 @@ fn drops(queues: &[QueueOutcome]) -> Option<TextTable> {
         .collect();
     // Dropped packets have arrived; if an engine counts otherwise, the result must not be infinite.
     let of_arrived = |queue: &QueueOutcome, count: &Estimate| count.mean / queue.arrived.mean.max(count.mean);
+    let of_drops = |queue: &QueueOutcome, count: &Estimate| count.mean / queue.dropped.total();
     let table = TextTable::new()
         .key("queue", rows.iter().map(|(queue, _, _)| queue.name.clone()).collect())
         .key("reason", rows.iter().map(|(_, reason, _)| reason.words().to_owned()).collect())
         .right("packets", rows.iter().map(|(_, _, dropped)| count(dropped.mean)).collect())
         .right("% of arrivals", rows.iter().map(|(queue, _, count)| percent(of_arrived(queue, count))).collect())
-        .bar("% of drops", rows.iter().map(|(queue, _, count)| (count.mean / queue.dropped.total(), 0)).collect());
+        .right("% of drops", rows.iter().map(|(queue, _, count)| percent(of_drops(queue, count))).collect())
+        .bar("", rows.iter().map(|(queue, _, count)| (of_drops(queue, count), 0)).collect());
     (!rows.is_empty()).then_some(table)
 }
 

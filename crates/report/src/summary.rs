@@ -3,7 +3,7 @@
 use fairlane_outcome::{Estimate, GroupOutcome, Outcome};
 
 use crate::details::{Detail, Titled};
-use crate::numbers::{Scale, aligned, percent, seconds};
+use crate::numbers::{Scale, aligned, percent, significant};
 use crate::table::{Look, Terminal, TextTable, fill};
 
 /// The place where tables are read.
@@ -50,10 +50,9 @@ pub(crate) fn facts(outcomes: &[Outcome]) -> Vec<String> {
         (_, None | Some(1)) => facts.push("1 run".to_owned()),
         (Some(least), Some(most)) => {
             let number = if least == most { most.to_string() } else { format!("{least} to {most}") };
-            facts.push(format!("mean of {number} runs, ± 95 % confidence"));
+            facts.push(format!("mean of {number} runs, ± or [low, high]: 95 % confidence interval"));
             if (2..FEW).contains(least) {
-                let plural = if *least == 2 { "" } else { "s" };
-                facts.push(format!("few runs: {} degree{plural} of freedom", least - 1));
+                facts.push(format!("only {least} runs: intervals are wide"));
             }
         }
         (None, Some(_)) => {}
@@ -79,7 +78,8 @@ fn windows(outcomes: &[Outcome]) -> Vec<String> {
 }
 
 fn window(outcome: &Outcome) -> String {
-    format!("{} to {}", seconds(outcome.from_s), seconds(outcome.to_s))
+    let [from, to] = [outcome.from_s, outcome.to_s].map(|time| format!("{} s", significant(time, 4)));
+    format!("{from} to {to}")
 }
 
 /// Adds the window of each outcome to the keys if they differ. The rows are those outcomes.

@@ -30,7 +30,8 @@ pub(crate) fn tables(outcomes: &[Outcome], medium: Medium) -> Vec<Titled> {
     let all: Vec<usize> = (0..outcomes.len()).collect();
     let table = with_groups(keys(&all), outcomes, &names, |table, _| table);
     let table = with_shares(table, outcomes, &names, medium);
-    let (table, queues) = with_queues(with_jain(table, outcomes, &names), outcomes, keys, medium);
+    let (table, queues) = with_queues(table, outcomes, keys, medium);
+    let table = with_jain(table, outcomes, &names);
     titled("All points", table, queues, with_paths(outcomes, &names, keys))
 }
 
@@ -52,9 +53,9 @@ fn keys(outcomes: &[Outcome], rows: &[usize]) -> TextTable {
         let labels = labels(outcomes);
         return TextTable::new().key("queue", rows.iter().map(|row| labels[*row].clone()).collect());
     }
-    names.iter().fold(TextTable::new(), |table, name| {
+    names.iter().zip(short_keys(&names)).fold(TextTable::new(), |table, (name, short)| {
         let value = |row: &usize| outcomes[*row].point.as_ref().and_then(|point| point.get(name)).map(shown);
-        table.key(name, rows.iter().map(|row| value(row).unwrap_or_else(|| "–".to_owned())).collect())
+        table.key(short, rows.iter().map(|row| value(row).unwrap_or_else(|| "–".to_owned())).collect())
     })
 }
 
@@ -86,7 +87,6 @@ pub(crate) fn shown(value: &PointValue) -> String {
 }
 
 /// The end of each key, from a dot on, that is as short as it can be and told from the others: `first.queue.kind`.
-#[cfg(feature = "figures")]
 pub(crate) fn short_keys<'k>(keys: &[&'k str]) -> Vec<&'k str> {
     let short = |key: &&'k str| {
         let starts = key.rmatch_indices('.').map(|(dot, _)| &key[dot + 1..]).chain([*key]);
@@ -112,7 +112,6 @@ mod tests {
     }
 
     /// Would catch "kind choke, kind choke" of two queues.
-    #[cfg(feature = "figures")]
     #[test]
     fn keys_are_told_apart() {
         assert_eq!(short_keys(&["flows.cbr.rate", "bottleneck.queue.kind"]), ["rate", "kind"]);

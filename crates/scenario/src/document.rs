@@ -5,6 +5,8 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fairlane_qdisc::Kind;
+
 use crate::bundled::{Bundled, bundled, nearest_bundled};
 use crate::error::{Origin, ScenarioError, SourceText};
 use crate::model::Scenario;
@@ -38,6 +40,16 @@ pub struct Document {
     pub(crate) edited: bool,
 }
 
+/// Returns what was probably meant by the name of a file that does not exist.
+fn remedy(name: &str) -> Option<String> {
+    let near = || nearest_bundled(name.trim_end_matches(".toml"));
+    if name.parse::<Kind>().is_ok() {
+        Some(format!("{name} is a queue discipline; a scenario takes one with --queue {name} or --set bottleneck.queue.kind={name}"))
+    } else {
+        near().map(|near| format!("did you mean \"{near}\", which `fairlane scenarios` lists?"))
+    }
+}
+
 impl Document {
     /// Reads the file at `path`.
     ///
@@ -49,8 +61,8 @@ impl Document {
         let refuse = |why: String| ScenarioError::new(&SourceText::new(&name, ""), &Origin::Whole, "", why);
         let file = File::open(path).map_err(|error| {
             let refused = refuse(format!("this file cannot be opened: {error}"));
-            match nearest_bundled(&name).filter(|_| error.kind() == ErrorKind::NotFound) {
-                Some(near) => refused.with_help(format!("did you mean \"{near}\", which `fairlane scenarios` lists?")),
+            match remedy(&name).filter(|_| error.kind() == ErrorKind::NotFound) {
+                Some(help) => refused.with_help(help),
                 None => refused,
             }
         })?;

@@ -1,4 +1,4 @@
-//! Built-in scenarios with a word on each key.
+//! Built-in scenarios with a comment on each key.
 
 use std::collections::BTreeSet;
 

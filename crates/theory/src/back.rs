@@ -59,7 +59,7 @@ impl BackChoke {
         rates("rates", lambda)?;
         if k >= lambda.len() {
             let message = format!(
-                "a memory of {k} with {} flows will not do: nothing passes once all flows are in it; give at most {}",
+                "a memory of {k} with {} flows is too long: nothing passes once all flows are in it; give at most {}",
                 lambda.len(),
                 lambda.len() - 1
             );

@@ -14,7 +14,7 @@ impl Error {
         Self { parameter, message: message.into() }
     }
 
-    /// The parameter that will not do, such as `load`.
+    /// The parameter that is out of range, such as `load`.
     #[must_use]
     pub fn parameter(&self) -> &'static str {
         self.parameter
@@ -45,7 +45,7 @@ pub(crate) fn positive(parameter: &'static str, value: f64) -> Result<f64, Error
     } else {
         Err(Error::new(
             parameter,
-            format!("{value} will not do; give a number from {:e} to {LARGEST:e}", 1.0 / LARGEST),
+            format!("{value} is out of range; give a number from {:e} to {LARGEST:e}", 1.0 / LARGEST),
         ))
     }
 }
@@ -55,7 +55,7 @@ pub(crate) fn below_one(parameter: &'static str, value: f64) -> Result<f64, Erro
     if (0.0..1.0).contains(&value) {
         Ok(value)
     } else {
-        Err(Error::new(parameter, format!("{value} will not do; give a probability from 0 to less than 1")))
+        Err(Error::new(parameter, format!("{value} is out of range; give a probability from 0 to less than 1")))
     }
 }
 
@@ -64,20 +64,20 @@ pub(crate) fn probability(parameter: &'static str, value: f64) -> Result<f64, Er
     if (0.0..=1.0).contains(&value) {
         Ok(value)
     } else {
-        Err(Error::new(parameter, format!("{value} will not do; give a probability from 0 to 1")))
+        Err(Error::new(parameter, format!("{value} is out of range; give a probability from 0 to 1")))
     }
 }
 
 /// A number of things, at least one.
 pub(crate) fn count(parameter: &'static str, value: u32) -> Result<f64, Error> {
-    if value == 0 { Err(Error::new(parameter, "0 will not do; give 1 or more")) } else { Ok(f64::from(value)) }
+    if value == 0 { Err(Error::new(parameter, "0 is out of range; give 1 or more")) } else { Ok(f64::from(value)) }
 }
 
 /// Rates of flows: some, each above zero.
 pub(crate) fn rates(parameter: &'static str, values: &[f64]) -> Result<(), Error> {
     const MOST: usize = 1000;
     if values.is_empty() || values.len() > MOST {
-        return Err(Error::new(parameter, format!("{} flows will not do; give 1 to {MOST} rates", values.len())));
+        return Err(Error::new(parameter, format!("{} flows is out of range; give 1 to {MOST} rates", values.len())));
     }
     values.iter().try_for_each(|&rate| positive(parameter, rate).map(drop))
 }

@@ -60,7 +60,7 @@ impl Echo {
     pub fn with_tags(tcps: u32, loss: f64, floods: u32, load: f64, tags: u32) -> Result<Self, Error> {
         let ideal = Self::at_load(tcps, loss, floods, load)?;
         if !(2..=65_536).contains(&tags) {
-            return Err(Error::new("tags", format!("{tags} will not do; give 2 to 65536")));
+            return Err(Error::new("tags", format!("{tags} is out of range; give 2 to 65536")));
         }
         let noisy = Noisy::among(tags, &ideal)?;
         Ok(Self { share: noisy.share, one_tcp: noisy.one_tcp, ..ideal })

@@ -308,7 +308,7 @@ fn echo_stability(path: &EchoPath, rtts: &[f64], tcps: &[u32]) -> Result<Value, 
     const MOST: usize = 100;
     for (parameter, points) in [("rtt", rtts.len()), ("tcps", tcps.len())] {
         if points == 0 || points > MOST {
-            return Err(Error::new(parameter, format!("{points} values will not do; give 1 to {MOST}")));
+            return Err(Error::new(parameter, format!("{points} values is out of range; give 1 to {MOST}")));
         }
     }
     let mut points = Vec::new();

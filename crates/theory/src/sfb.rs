@@ -39,7 +39,7 @@ impl Sfb {
         const MOST: u32 = 1 << 24;
         count("bins", total)?;
         if total > MOST {
-            return Err(Error::new("bins", format!("{total} will not do; give at most {MOST}")));
+            return Err(Error::new("bins", format!("{total} is out of range; give at most {MOST}")));
         }
         let mut best = Self { levels: 1, bins: total, flows };
         // With N fixed another level always helps, so of all L only the largest for each N can be best.

@@ -10,7 +10,7 @@ use fairlane_qdisc::{Duration, Rate};
 
 use super::shared::{Disciplines, Form, PageFile, Threads, disciplines, runs, seed};
 
-/// Characterize disciplines by RFC 7928, with DropTail
+/// Test disciplines by RFC 7928, next to DropTail
 ///
 /// Example: fairlane characterize codel,pie target=10ms --quick --html page.html
 ///

@@ -15,10 +15,10 @@ use super::shared::{
 /// Compare queue disciplines under the same traffic
 ///
 /// Without FILE it runs Figure 3 of the CHOKe paper (Pan, Prabhakar, Psounis 2000: 32 TCP flows and one UDP flow of
-/// twice the link's rate) and prints the paper's own numbers next to ours.
+/// twice the link's rate) and prints the paper's numbers next to Fairlane's.
 ///
-/// All disciplines see the same traffic: each flow has its own random stream. Each number has its 95 % confidence
-/// interval.
+/// All disciplines see the same traffic: each flow has its own random stream. Numbers after ± or in brackets are
+/// 95 % confidence intervals.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; without it, Figure 3 of the CHOKe
@@ -28,7 +28,7 @@ pub(crate) struct CompareArgs {
 
     /// Disciplines to compare, or "all" [default: droptail, red and those of the file]
     ///
-    /// Each of them replaces the bottleneck's queue and takes over the parameters that it has too. In a
+    /// Each discipline replaces the bottleneck's queue and keeps the parameters that both have. In a
     /// scenario with a topology of links it replaces every link queue that the file describes; links that have the
     /// plain default queue (droptail, 1000 packets) keep it.
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]

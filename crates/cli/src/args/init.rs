@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-/// Write a first scenario file, with a word on each key
+/// Write a first scenario file, with a comment on each key
 ///
 /// The file is a built-in scenario with comments, ready to run. Existing files are not overwritten.
 #[derive(Debug, Args)]

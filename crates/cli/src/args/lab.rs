@@ -44,7 +44,7 @@ pub(crate) struct LabArgs {
     #[command(flatten)]
     pub(crate) overrides: Overrides,
 
-    /// Runs of each discipline, one after the other; from two on, each number has its 95 % confidence interval
+    /// Runs of each discipline, one after the other; from two on, measured values have a 95 % confidence interval
     #[arg(long, value_name = "N", default_value = "1", value_parser = runs)]
     pub(crate) runs: NonZeroU32,
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-/// Write the manual pages into a folder, of aqmrun too
+/// Write the manual pages of fairlane and aqmrun into a folder
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
     /// The folder; it is created if it does not exist

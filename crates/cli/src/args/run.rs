@@ -18,7 +18,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) overrides: Overrides,
 
-    /// Runs, each with its own random numbers; from two on, each number has its 95 % confidence interval
+    /// Runs, each with its own random numbers; from two on, measured values have a 95 % confidence interval
     #[arg(long, value_name = "N", default_value = "1", value_parser = runs)]
     pub(crate) runs: NonZeroU32,
 

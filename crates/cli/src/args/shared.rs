@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use fairlane_console::values::{Setting, kind, setting, time};
 use fairlane_qdisc::{Duration, Kind};
+use fairlane_console::Failure;
 use fairlane_report::{Detail, Details};
 use fairlane_runner::MOST_THREADS;
 
@@ -40,22 +41,41 @@ pub(crate) struct Form {
 /// The tables of a report.
 #[derive(Debug, Args)]
 pub(crate) struct ShownTables {
-    /// Print more tables: end-to-end, flows, differences or all
-    #[arg(long, value_name = "TABLE", value_delimiter = ',', value_parser = details)]
-    show: Vec<Details>,
+    /// Print more tables: those that the last line of the report names, or all
+    #[arg(long, value_name = "TABLE", value_delimiter = ',', value_parser = shown)]
+    show: Vec<Shown>,
+}
+
+/// A value of `--show`.
+#[derive(Clone, Copy, Debug)]
+enum Shown {
+    All,
+    One(Detail),
 }
 
 impl ShownTables {
-    /// Returns the tables to print in addition to the answer.
-    pub(crate) fn details(&self) -> Details {
-        self.show.iter().copied().collect()
+    /// Returns the tables to print in addition to the answer, of a report that has the tables `there`.
+    ///
+    /// # Errors
+    /// The report has no such table.
+    pub(crate) fn details(&self, there: &[Detail]) -> Result<Details, Failure> {
+        let details = self.show.iter().map(|shown| match shown {
+            Shown::All => Ok(Details::ALL),
+            Shown::One(detail) if there.contains(detail) => Ok(Details::from(*detail)),
+            Shown::One(detail) => {
+                let names: Vec<&str> = there.iter().map(|detail| detail.name()).collect();
+                let message = format!("--show {}: this command has no such table", detail.name());
+                Err(Failure::new(message, format!("write {} or all", names.join(", "))))
+            }
+        });
+        details.collect()
     }
 }
 
-fn details(text: &str) -> Result<Details, String> {
-    let named = Detail::ALL.into_iter().find(|detail| detail.name() == text).map(Details::from);
+fn shown(text: &str) -> Result<Shown, String> {
+    let named = Detail::ALL.into_iter().find(|detail| detail.name() == text).map(Shown::One);
     let names = || Detail::ALL.map(Detail::name).join(", ");
-    named.or((text == "all").then_some(Details::ALL)).ok_or_else(|| format!("write {} or all", names()))
+    named.or((text == "all").then_some(Shown::All)).ok_or_else(|| format!("write {} or all", names()))
 }
 
 /// The files of a time series.
@@ -90,8 +110,7 @@ pub(crate) struct ShownQueue {
 /// The files of a figure.
 #[derive(Debug, Args)]
 pub(crate) struct FigureFiles {
-    /// Also draw the answer as an SVG figure: the shares of the throughput, of a sweep against the first key with
-    /// numbers
+    /// Write the figure as SVG: the shares of the throughput; a sweep is drawn against its first numeric key
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) svg: Option<PathBuf>,
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fairlane_console::Failure;
 use fairlane_outcome::Extent;
 use fairlane_qdisc::{Duration, Kind};
-use fairlane_report::{Details, PaperNumbers, compare_table};
+use fairlane_report::{Detail, Details, PaperNumbers, compare_table};
 use fairlane_runner::compare::{parameters, shaper_point, usual, with_kind, with_shaper};
 use fairlane_runner::{Batch, BatchResult, Error, Job, Series, so_far};
 use fairlane_scenario::Scenario;
@@ -68,7 +68,7 @@ impl CompareCommand {
             batch,
             as_published,
             json: args.form.json,
-            details: args.tables.details(),
+            details: args.tables.details(&Detail::ALL)?,
             parameters,
             out: args.out,
             page,

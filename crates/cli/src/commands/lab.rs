@@ -13,7 +13,7 @@ use fairlane_console::Failure;
 use fairlane_lab::{Checks, IpVersion, KernelDiscipline, Lab, LabError, Measured};
 use fairlane_outcome::{Extent, Outcome, Timeline};
 use fairlane_qdisc::{Duration, Kind};
-use fairlane_report::{Details, against_table, compare_table, run_report};
+use fairlane_report::{Detail, Details, against_table, compare_table, run_report};
 use fairlane_runner::compare::with_kind;
 use fairlane_runner::{Batch, Job, Recorder, machine, so_far};
 use fairlane_scenario::{Document, Link, Scenario};
@@ -149,7 +149,7 @@ impl LabCommand {
         outputs.check(&shared::inputs(args.file.as_deref(), &document))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let simulated = if page.is_some() { simulated.map(Batch::recorded) } else { simulated };
-        let (json, details) = (args.form.json, args.tables.details());
+        let (json, details) = (args.form.json, args.tables.details(&Detail::ALL)?);
         let (progress_lines, out) = (args.progress_lines, args.out.clone());
         Ok(Self { labs, guests, simulated, runs: args.runs, json, details, progress_lines, out, page, series, outputs })
     }

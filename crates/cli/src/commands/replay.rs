@@ -6,7 +6,7 @@ use fairlane_capture::{FlowsBy, Late};
 use fairlane_console::Failure;
 use fairlane_outcome::{Extent, Outcome};
 use fairlane_qdisc::{QdiscParameters, Rate, Value};
-use fairlane_report::{Details, compare_table, run_report};
+use fairlane_report::{Detail, Details, compare_table, run_report};
 use fairlane_runner::replay::{build, check, configs, pass};
 use fairlane_runner::{pool, so_far};
 use fairlane_sim::Control;
@@ -67,7 +67,7 @@ impl ReplayCommand {
             write,
             pool,
             json: args.form.json,
-            details: args.tables.details(),
+            details: args.tables.details(&Detail::ALL)?,
             outputs,
             page,
         })

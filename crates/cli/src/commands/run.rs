@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fairlane_console::Failure;
 use fairlane_outcome::{Extent, Outcome};
 use fairlane_qdisc::Duration;
-use fairlane_report::{Details, run_report};
+use fairlane_report::{Detail, Details, run_report};
 use fairlane_runner::memory::Needs;
 use fairlane_runner::{
     Batch, FlentFile, Job, LinkLog, PacketCapture, RecordedRun, Recorder, Records, Series, Trace, check,
@@ -93,7 +93,7 @@ impl RunCommand {
         } else {
             Work::Recorded(Box::new(Recording::new(scenario, &files)?))
         };
-        Ok(Self { work, json: args.form.json, details: args.tables.details(), series, out: args.out, page, outputs })
+        Ok(Self { work, json: args.form.json, details: args.tables.details(&[Detail::EndToEnd, Detail::Flows])?, series, out: args.out, page, outputs })
     }
 
     /// Runs it and prints it.

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use fairlane_console::Failure;
 use fairlane_outcome::tables::write_file;
 use fairlane_outcome::{Extent, Outcome, Point};
-use fairlane_report::{Details, sweep_table};
+use fairlane_report::{Detail, Details, sweep_table};
 use fairlane_runner::sweep::jobs;
 use fairlane_runner::{Batch, Job, so_far};
 use fairlane_scenario::{Document, Vary};
@@ -74,7 +74,7 @@ impl SweepCommand {
             points,
             journal,
             json: args.form.json,
-            details: args.tables.details(),
+            details: args.tables.details(&[Detail::EndToEnd])?,
             out: args.out,
             page,
             figures: args.figures,

@@ -1,6 +1,7 @@
 //! The metadata of each kind of discipline.
 
 use alloc::format;
+use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
@@ -121,9 +122,9 @@ impl FromStr for Kind {
     fn from_str(text: &str) -> Result<Self, ParameterError> {
         Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
             let all = || Self::ALL.into_iter().map(Self::name);
-            let hint =
-                nearest(text, all()).map_or(alloc::string::String::new(), |near| format!("did you mean \"{near}\"? "));
-            let message = format!("there is no queue discipline \"{text}\": {hint}there are {}", names(all()));
+            let plain = text.to_lowercase().replace('_', "-");
+            let hint = nearest(&plain, all()).map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
+            let message = format!("there is no queue discipline \"{text}\"; {hint}There are {}", names(all()));
             ParameterError::new("kind", message)
         })
     }

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Bare(QueueConfig):
-    """Drops with a power of what a flow has queued, whose exponent follows the flow's rate.
+    """Drops with a power of the flow's part of the queue; the exponent follows the flow's rate.
 
     Source: Cho, Cho: Dynamic Buffer Management Scheme Based on Rate Estimation in Packet-Switched Networks, Computer
     Networks 39, 2002.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Choke(QueueConfig):
-    """Drops an arrival together with a queued packet of its flow that it happens to draw.
+    """Compares each arrival with a random queued packet and drops both if they are of one flow.
 
     Source: Pan, Prabhakar, Psounis: CHOKe, a Stateless Active Queue Management Scheme for Approximating Fair Bandwidth
     Allocation, INFOCOM 2000.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class ChokeAuto(QueueConfig):
-    """CHOKe without thresholds: the delay and the rate of matches say how many pairs of packets are compared.
+    """CHOKe without thresholds: the delay and the rate of matches decide how many pairs of packets are compared.
 
     Source: Fairlane, from CHOKe, gCHOKe and PI2, 2026.
     Scheduler state: The delay and random looks into the queue.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Choked(QueueConfig):
-    """CHOKe that draws more the longer the average queue, from the packets that came last first.
+    """CHOKe that draws more packets the longer the average queue, the newest packets first.
 
     Source: Manzoor, Abbas, Hussain: CHOKeD, a Fair Active Queue Management System, arXiv 1712.09726, 2017.
     Scheduler state: The average and random looks into the halves of the queue.

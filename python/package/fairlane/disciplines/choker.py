@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Choker(QueueConfig):
-    """CHOKeW whose factor rises the steeper the longer the queue.
+    """CHOKeW whose factor rises faster the longer the queue is.
 
     Source: Lu, Du, Liu: CHOKeR, a Novel AQM Algorithm with Proportional Bandwidth Allocation and TCP Protection, IEEE
     TII 10(1), 2014.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Chokew(QueueConfig):
-    """CHOKe without RED that draws by a factor of the queue, the less the higher a packet's class.
+    """CHOKe without RED; a factor that follows the queue sets how many packets are drawn, fewer for higher classes.
 
     Source: Wen, Fang, Sun: CHOKeW, Bandwidth Differentiation and TCP Protection in Core Networks, MILCOM 2005.
     Scheduler state: Random looks into the queue and each packet's class.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Cobalt(QueueConfig):
-    """CoDel whose frequency falls as it rose, and BLUE for those that do not react.
+    """CoDel whose frequency falls as gradually as it rises, and BLUE for flows that do not react.
 
     Source: Palmei, Gupta, Imputato, Morton, Tahiliani, Avallone, Täht: Design and Evaluation of COBALT Queue
     Discipline, IEEE LANMAN 2019.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Codel(QueueConfig):
-    """Drops at the head, more and more often, while packets wait too long for too long.
+    """Drops packets at the head, more and more often, while every packet waits longer than a target.
 
     Source: Nichols, Jacobson, McGregor, Iyengar: Controlled Delay Active Queue Management, RFC 8289, 2018.
     Scheduler state: Each packet's time of arrival.

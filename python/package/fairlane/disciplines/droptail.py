@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class DropTail(QueueConfig):
-    """Drops what comes while the queue is full.
+    """Drops arriving packets while the queue is full.
 
     Source: Braden et al.: Recommendations on Queue Management and Congestion Avoidance in the Internet, RFC 2309,
     section 2.

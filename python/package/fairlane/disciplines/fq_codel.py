@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class FqCodel(QueueConfig):
-    """A queue for each flow, by hash, in turns, with a CoDel each.
+    """Hashes flows into queues, serves them in turn, and runs CoDel on each.
 
     Source: Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet: The Flow Queue CoDel Packet Scheduler and Active Queue
     Management Algorithm, RFC 8290, 2018.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class FqPie(QueueConfig):
-    """A queue for each flow, by hash, in turns, with a PIE each.
+    """Hashes flows into queues, serves them in turn, and runs PIE on each.
 
     Source: Ramakrishnan, Bhasi, Saicharan, Monis, Patil, Tahiliani: FQ-PIE Queue Discipline in the Linux Kernel:
     Design, Implementation and Challenges, LCN Symposium 2019; RFC 8290; RFC 8033.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class MlocChoke(QueueConfig):
-    """Drops an arrival of one of the last flows admitted.
+    """Drops arrivals of the flows that were admitted last.
 
     Source: Pan, Prabhakar, Psounis: CHOKe, a Stateless Active Queue Management Scheme for Approximating Fair Bandwidth
     Allocation, INFOCOM 2000.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Pi2(QueueConfig):
-    """Signals with the square of a controlled probability, and scalable flows with the probability itself.
+    """Signals classic flows with the square of a controlled probability, scalable flows with a multiple of it.
 
     Source: De Schepper, Bondarenko, Tsang, Briscoe: PI2: A Linearized AQM for both Classic and Scalable TCP, CoNEXT
     2016.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class RedPenaltyBox(QueueConfig):
-    """RED that limits the flows whose drops show that they send too much to a small rate in common.
+    """RED; flows whose drops show that they send too much share one small rate.
 
     Source: Floyd, Fall: Promoting the Use of End-to-End Congestion Control in the Internet, IEEE/ACM ToN 7(4), 1999.
     Scheduler state: The average, a log of ``history`` drops and the flows in the box.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Wfq(QueueConfig):
-    """Sends in the order in which a fluid server, fair at every moment, would finish.
+    """Sends packets in the order in which an ideally fair fluid server would finish them.
 
     Source: Demers, Keshav, Shenker: Analysis and Simulation of a Fair Queueing Algorithm, SIGCOMM 1989; Parekh,
     Gallager: A Generalized Processor Sharing Approach to Flow Control, IEEE/ACM ToN 1(3).

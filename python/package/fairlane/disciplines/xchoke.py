@@ -15,6 +15,8 @@ class Xchoke(QueueConfig):
     Source: Chhabra, Chuig, Goel, John, Kumar, Saran, Shorey: xCHOKe, ICNP 2002.
     Scheduler state: The average, a random look into the queue and a table of ``table_size`` flows.
 
+    Experimental: its publication leaves much open, and this is one reading of it.
+
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.
         min: Average below which no packet is signalled and, in the CHOKe family, none compared. Packets or bytes.

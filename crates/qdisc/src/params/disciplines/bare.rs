@@ -11,7 +11,7 @@ use crate::{Bytes, Duration, Rate, Size};
 
 pub(crate) const INFO: Info = Info {
     name: "bare",
-    summary: "drops with a power of what a flow has queued, whose exponent follows the flow's rate",
+    summary: "drops with a power of the flow's part of the queue; the exponent follows the flow's rate",
     source: "Cho, Cho: Dynamic Buffer Management Scheme Based on Rate Estimation in Packet-Switched Networks, Computer \
              Networks 39",
     year: Some(2002),

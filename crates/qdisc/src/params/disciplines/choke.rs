@@ -16,7 +16,7 @@ const SOURCE: &str = "Pan, Prabhakar, Psounis: CHOKe, a Stateless Active Queue M
 /// CHOKe.
 pub(crate) const CHOKE: Info = Info {
     name: "choke",
-    summary: "drops an arrival together with a queued packet of its flow that it happens to draw",
+    summary: "compares each arrival with a random queued packet and drops both if they are of one flow",
     source: SOURCE,
     year: Some(2000),
     needs: "the average and a random look into the queue",
@@ -55,7 +55,7 @@ pub(crate) const BACK: Info = Info {
 /// Back CHOKe that remembers the flows of the last packets admitted.
 pub(crate) const MLOC: Info = Info {
     name: "mloc-choke",
-    summary: "drops an arrival of one of the last flows admitted",
+    summary: "drops arrivals of the flows that were admitted last",
     needs: "the last `memory` flows",
     flow_state: FlowState::Fixed,
     parameters: &[LIMIT, MEMORY],

@@ -9,7 +9,7 @@ use crate::params::{Domain, Info, Origin, Parameter, ParameterError, Resolver, p
 
 pub(crate) const INFO: Info = Info {
     name: "choke-auto",
-    summary: "CHOKe without thresholds: the delay and the rate of matches say how many pairs of packets are compared",
+    summary: "CHOKe without thresholds: the delay and the rate of matches decide how many pairs of packets are compared",
     source: "Fairlane, from CHOKe, gCHOKe and PI2",
     year: Some(2026),
     needs: "the delay and random looks into the queue",

@@ -26,7 +26,7 @@ pub(crate) const XCHOKE: Info = Info {
 /// CHOKeW.
 pub(crate) const CHOKEW: Info = Info {
     name: "chokew",
-    summary: "CHOKe without RED that draws by a factor of the queue, the less the higher a packet's class",
+    summary: "CHOKe without RED; a factor that follows the queue sets how many packets are drawn, fewer for higher classes",
     source: "Wen, Fang, Sun: CHOKeW, Bandwidth Differentiation and TCP Protection in Core Networks, MILCOM 2005",
     year: Some(2005),
     needs: "random looks into the queue and each packet's class",
@@ -38,7 +38,7 @@ pub(crate) const CHOKEW: Info = Info {
 /// CHOKeR.
 pub(crate) const CHOKER: Info = Info {
     name: "choker",
-    summary: "CHOKeW whose factor rises the steeper the longer the queue",
+    summary: "CHOKeW whose factor rises faster the longer the queue is",
     source: "Lu, Du, Liu: CHOKeR, a Novel AQM Algorithm with Proportional Bandwidth Allocation and TCP Protection, \
              IEEE TII 10(1)",
     year: Some(2014),
@@ -49,7 +49,7 @@ pub(crate) const CHOKER: Info = Info {
 /// CHOKeD.
 pub(crate) const CHOKED: Info = Info {
     name: "choked",
-    summary: "CHOKe that draws more the longer the average queue, from the packets that came last first",
+    summary: "CHOKe that draws more packets the longer the average queue, the newest packets first",
     source: "Manzoor, Abbas, Hussain: CHOKeD, a Fair Active Queue Management System, arXiv 1712.09726",
     year: Some(2017),
     needs: "the average and random looks into the halves of the queue",

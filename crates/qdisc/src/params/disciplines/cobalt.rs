@@ -10,7 +10,7 @@ use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, 
 
 pub(crate) const INFO: Info = Info {
     name: "cobalt",
-    summary: "CoDel whose frequency falls as it rose, and BLUE for those that do not react",
+    summary: "CoDel whose frequency falls as gradually as it rises, and BLUE for flows that do not react",
     source: "Palmei, Gupta, Imputato, Morton, Tahiliani, Avallone, Täht: Design and Evaluation of COBALT Queue Discipline, \
              IEEE LANMAN 2019",
     year: Some(2019),

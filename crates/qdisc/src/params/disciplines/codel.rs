@@ -8,7 +8,7 @@ use crate::params::{FlowState, Info, Origin, ParameterError, Resolver};
 
 pub(crate) const INFO: Info = Info {
     name: "codel",
-    summary: "drops at the head, more and more often, while packets wait too long for too long",
+    summary: "drops packets at the head, more and more often, while every packet waits longer than a target",
     source: "Nichols, Jacobson, McGregor, Iyengar: Controlled Delay Active Queue Management, RFC 8289",
     year: Some(2018),
     needs: "each packet's time of arrival",

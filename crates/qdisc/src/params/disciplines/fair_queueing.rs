@@ -6,7 +6,7 @@ use crate::params::{FlowState, Info, Origin, Parameter, ParameterError, Resolver
 
 pub(crate) const WFQ: Info = Info {
     name: "wfq",
-    summary: "sends in the order in which a fluid server, fair at every moment, would finish",
+    summary: "sends packets in the order in which an ideally fair fluid server would finish them",
     source: "Demers, Keshav, Shenker: Analysis and Simulation of a Fair Queueing Algorithm, SIGCOMM 1989; \
              Parekh, Gallager: A Generalized Processor Sharing Approach to Flow Control, IEEE/ACM ToN 1(3)",
     year: Some(1989),

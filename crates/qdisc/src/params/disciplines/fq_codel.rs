@@ -7,7 +7,7 @@ use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, 
 
 pub(crate) const INFO: Info = Info {
     name: "fq-codel",
-    summary: "a queue for each flow, by hash, in turns, with a CoDel each",
+    summary: "hashes flows into queues, serves them in turn, and runs CoDel on each",
     source: "Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet: The Flow Queue CoDel Packet Scheduler and Active Queue \
              Management Algorithm, RFC 8290",
     year: Some(2018),

@@ -7,7 +7,7 @@ use crate::params::{FlowState, Info, Origin, ParameterError, Resolver};
 
 pub(crate) const INFO: Info = Info {
     name: "fq-pie",
-    summary: "a queue for each flow, by hash, in turns, with a PIE each",
+    summary: "hashes flows into queues, serves them in turn, and runs PIE on each",
     source: "Ramakrishnan, Bhasi, Saicharan, Monis, Patil, Tahiliani: FQ-PIE Queue Discipline in the Linux Kernel: Design, \
              Implementation and Challenges, LCN Symposium 2019; RFC 8290; RFC 8033",
     year: Some(2019),

@@ -10,7 +10,7 @@ use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, 
 
 pub(crate) const INFO: Info = Info {
     name: "pi2",
-    summary: "signals with the square of a controlled probability, and scalable flows with the probability itself",
+    summary: "signals classic flows with the square of a controlled probability, scalable flows with a multiple of it",
     source: "De Schepper, Bondarenko, Tsang, Briscoe: PI2: A Linearized AQM for both Classic and Scalable TCP, CoNEXT 2016",
     year: Some(2016),
     needs: "the delay and its change, and which packets are of scalable flows",

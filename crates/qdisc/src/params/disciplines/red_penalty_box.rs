@@ -9,7 +9,7 @@ use crate::{Bytes, Duration, Packets, Rate};
 
 pub(crate) const INFO: Info = Info {
     name: "red-penalty-box",
-    summary: "RED that limits the flows whose drops show that they send too much to a small rate in common",
+    summary: "RED; flows whose drops show that they send too much share one small rate",
     source: "Floyd, Fall: Promoting the Use of End-to-End Congestion Control in the Internet, IEEE/ACM ToN 7(4)",
     year: Some(1999),
     needs: "the average, a log of `history` drops and the flows in the box",
