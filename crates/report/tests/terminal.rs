@@ -168,7 +168,11 @@ fn windows_that_differ_have_a_column() {
 #[test]
 fn few_runs_are_said_to_be_few() {
     let text = |runs| compare_table(&compared(runs), None, &[], &plain(120));
-    assert!(text(2).contains("mean of 2 runs, ± or [low, high]: 95 % confidence interval  only 2 runs: intervals are wide"), "{}", text(2));
+    assert!(
+        text(2).contains("mean of 2 runs, ± or [low, high]: 95 % confidence interval  only 2 runs: intervals are wide"),
+        "{}",
+        text(2)
+    );
     assert!(text(4).contains("only 4 runs: intervals are wide") && !text(5).contains("only 5 runs"));
     assert!(text(1).contains("  1 run  "));
 }

@@ -44,7 +44,9 @@ pub struct Document {
 fn remedy(name: &str) -> Option<String> {
     let near = || nearest_bundled(name.trim_end_matches(".toml"));
     if name.parse::<Kind>().is_ok() {
-        Some(format!("{name} is a queue discipline; a scenario takes one with --queue {name} or --set bottleneck.queue.kind={name}"))
+        Some(format!(
+            "{name} is a queue discipline; a scenario takes one with --queue {name} or --set bottleneck.queue.kind={name}"
+        ))
     } else {
         near().map(|near| format!("did you mean \"{near}\", which `fairlane scenarios` lists?"))
     }

@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use fairlane_console::Failure;
 use fairlane_console::values::{Setting, kind, setting, time};
 use fairlane_qdisc::{Duration, Kind};
-use fairlane_console::Failure;
 use fairlane_report::{Detail, Details};
 use fairlane_runner::MOST_THREADS;
 

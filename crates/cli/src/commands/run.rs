@@ -93,7 +93,15 @@ impl RunCommand {
         } else {
             Work::Recorded(Box::new(Recording::new(scenario, &files)?))
         };
-        Ok(Self { work, json: args.form.json, details: args.tables.details(&[Detail::EndToEnd, Detail::Flows])?, series, out: args.out, page, outputs })
+        Ok(Self {
+            work,
+            json: args.form.json,
+            details: args.tables.details(&[Detail::EndToEnd, Detail::Flows])?,
+            series,
+            out: args.out,
+            page,
+            outputs,
+        })
     }
 
     /// Runs it and prints it.

@@ -202,7 +202,9 @@ fn choke(args: &OneFlowArgs) -> Result<Answer, Error> {
     let profile = model.profile();
     let peak = Choke::peak();
     let mut facts = one_flow(model.share(), model.buffer_share(), model.loss());
-    for (position, words) in [(0.0, "of the packets at the queue's tail are the flow's"), (1.0, "of the packets at its head are the flow's")] {
+    for (position, words) in
+        [(0.0, "of the packets at the queue's tail are the flow's"), (1.0, "of the packets at its head are the flow's")]
+    {
         facts.push([percent(profile.density(position)?), words.to_owned()]);
     }
     facts.push(largest(peak.share(), peak.load()));
