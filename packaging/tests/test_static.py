@@ -42,7 +42,9 @@ def test_they_run_in_an_empty_root(alone: Path) -> None:
 
 def test_they_compute_what_others_do(alone: Path) -> None:
     """Would catch a result that depends on the system's mathematics."""
-    programs = [program for profile in ("release", "dist") if (program := ROOT / "target" / profile / "fairlane").is_file()]
+    programs = [
+        program for profile in ("release", "dist") if (program := ROOT / "target" / profile / "fairlane").is_file()
+    ]
     if not programs:
         because("program", "there is no other program: make build")
     traces = []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from skip import because
 
 from conftest import ROOT, Pages, Quiet
 
