@@ -31,7 +31,7 @@ const HERE: [(&str, bool); 9] = [
     allow(dead_code, reason = "this build has every feature")
 )]
 pub(crate) fn missing(part: &str, feature: &str) -> Failure {
-    let message = format!("this build has no {part} (feature {feature})");
+    let message = format!("this build has no {part}; that needs the feature {feature}");
     Failure::new(message, remedy(feature))
 }
 

@@ -241,11 +241,12 @@ fn beside(target: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Removes the name of the temporary file, which is not the one that somebody asked for.
+/// Removes the name of the temporary file, which tempfile adds, and which is not the one that somebody asked for.
 fn without_name(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(std::error::Error::source);
-    let code = inner.and_then(|inner| inner.downcast_ref::<io::Error>()).and_then(io::Error::raw_os_error);
-    code.map_or(error, io::Error::from_raw_os_error)
+    match error.to_string().rsplit_once(" at path ") {
+        Some((text, _)) => io::Error::new(error.kind(), text),
+        None => error,
+    }
 }
 
 #[cfg(test)]
