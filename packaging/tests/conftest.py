@@ -33,7 +33,7 @@ def run(*command: str | Path, **settings: str) -> str:
     return done.stdout
 
 
-# What stands for a program whose name is not the requirement's.
+# Requirements that are named otherwise than their programs.
 REQUIREMENTS = {
     "apt": "dpkg",
     "dpkg-deb": "dpkg",

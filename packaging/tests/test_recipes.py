@@ -1,4 +1,4 @@
-"""What other installers need: the formula, the recipe, cargo binstall's addresses and the image fit the release."""
+"""The formula, the recipe, cargo binstall's addresses and the image fit the release."""
 
 from __future__ import annotations
 

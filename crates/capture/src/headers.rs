@@ -157,7 +157,7 @@ mod tests {
     }
 
     /// RFC 8200: hop-by-hop and destination options and an authentication header may stand before the fragment header.
-    /// What was not captured is not there.
+    /// A capture that ends before the fragment header has no fragment.
     #[test]
     fn an_ipv6_fragment_is_found_behind_other_extension_headers() {
         let options = |next: u8| [next, 0, 1, 4, 0, 0, 0, 0];

@@ -45,6 +45,13 @@ fn words_that_are_not_known() {
     refused(&["run", &file, "--set", "flows.cbx.rate=1mbit"], &["--set flows.cbx.rate=1mbit", "cbr"]);
     refused(&["run", &file, "--set", "duration"], &["KEY=VALUE"]);
     refused(&["completions", "tcsh"], &["bash"]);
+    refused(&["compare", &file, "--queue", "FQ_CoDel"], &["did you mean \"fq-codel\""]);
+    // Names that are something else: a discipline, and a scenario that is compiled in.
+    refused(&["compare", "choke"], &["choke is a queue discipline", "--queue choke"]);
+    refused(&["run", "choke-fig3.toml"], &["did you mean \"choke-fig3\""]);
+    // Tables that a command does not have.
+    refused(&["run", &file, "--show", "differences"], &["--show differences", "write end-to-end, flows or all"]);
+    refused(&["sweep", &file, "--vary", "flows.cbr.rate=1mbit", "--show", "flows"], &["write end-to-end or all"]);
 }
 
 #[test]

@@ -241,6 +241,23 @@ mod tests {
         assert_eq!(text(Scale::time(&[delay]).of_differences(), delay), "1000 ± 2000 µs");
     }
 
+    /// By hand: 12 kb/s next to 9 Mb/s has two digits as 0.012. Means of whole counts are whole if all are.
+    #[test]
+    fn small_values_and_counts_keep_their_digits() {
+        let fast = Scale::rate(&[Estimate::single(9_000_000_000.0)]);
+        assert_eq!((fast.mean(9e9), fast.down_to(12e6).mean(12e6)), ("9000 Mb/s".to_owned(), "12 Mb/s".to_owned()));
+        let slow = Scale::rate(&[Estimate::single(12_000_000.0)]);
+        assert_eq!(slow.mean(12_000.0), "0.0 Mb/s");
+        assert_eq!(slow.down_to(120_000.0).mean(120_000.0), "0.12 Mb/s");
+        assert_eq!(slow.down_to(12_000.0).mean(12_000.0), "0.012 Mb/s");
+        let counts = |values: &[f64]| {
+            let values: Vec<Estimate> = values.iter().copied().map(Estimate::single).collect();
+            Scale::counts(&values).mean(values[0].mean)
+        };
+        assert_eq!((counts(&[5.0, 32.0]), counts(&[5.0, 32.5])), ("5".to_owned(), "5.0".to_owned()));
+        assert_eq!([percent(0.0), percent(0.000_4), percent(0.000_6)], ["0.0 %", "<0.1 %", "0.1 %"]);
+    }
+
     #[test]
     fn times_and_counts() {
         let time = |value| Scale::time(&[Estimate::single(value)]).mean(value);

@@ -30,7 +30,7 @@ impl Point {
     }
 
     /// All combinations of the values, the last key varying fastest; one point without settings when nothing is varied.
-    /// Whether a scenario takes their values, [`Document::at`](crate::Document::at) tells.
+    /// [`Document::at`](crate::Document::at) checks the values against a scenario.
     ///
     /// # Errors
     /// A key is varied twice, or there are more than 100,000 points.

@@ -2,7 +2,7 @@
 //! calls them through WebAssembly.
 //!
 //! A page writes text into a buffer, calls a function, and reads text or numbers from another buffer of linear memory.
-//! What it reads for each frame are plain `f64`s, so nothing is parsed while packets move. The outcomes are those of
+//! Numbers for a frame are plain `f64`s, so nothing is parsed while packets move. The outcomes are those of
 //! the native program, bit by bit.
 
 mod batch;

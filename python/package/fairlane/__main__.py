@@ -20,7 +20,7 @@ def main() -> int:
         return 2
     command = [str(program), *sys.argv[1:]]
     if sys.platform != "win32":
-        # What Python ignores, a program would ignore too.
+        # Python ignores this signal, and the program would inherit that.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.execv(program, command)  # noqa: S606 - the arguments are the caller's
     # Ctrl-C reaches both processes, and the program decides what to do.

@@ -7,7 +7,7 @@
 //!
 //! With bursts the sender releases several segments at once and then waits as long as they take at this rate, as Linux
 //! does with segmentation offload: a burst has the segments of 2^-10 s, at least two, and at most as many as is set.
-//! What the window or the application does not allow at that moment is not made up for later.
+//! Segments that the window or the application holds back at that moment are not added to a later burst.
 
 use fairlane_qdisc::{Duration, Time};
 
