@@ -53,7 +53,7 @@ def test_the_module_is_the_program(command: tuple[str, ...]) -> None:
         (("no-such-command",), 2),
     ]:
         ours, theirs = said(MODULE, *arguments), said(command, *arguments)
-        # What a run cost is at its end, and another each time.
+        # The cost of a run is at its end, and differs each time.
         printed = [text.partition('"cost"')[0] for text in (ours[1], theirs[1])]
         assert printed[0] == printed[1]
         assert (ours[0], ours[2]) == (theirs[0], theirs[2])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 REQUIREMENTS = Path(__file__).resolve().parents[2] / "crates/skip/requirements"
 
-# What continuous integration has to have.
+# The requirements of continuous integration.
 OF_CI = ["chromium", "npm", "python-tools"]
 
 

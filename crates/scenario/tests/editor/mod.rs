@@ -71,7 +71,7 @@ const BEYOND: &[(&str, &str)] = &[
 /// Fails unless the schema accepts what the reader has accepted, and refuses what it has refused unless that is beyond
 /// it.
 pub(crate) fn agrees(text: &str, read: &Result<Scenario, ScenarioError>) {
-    // What is not TOML has no values to be checked.
+    // Text that is not TOML has no values to check.
     let Ok(file) = text.parse::<toml::Table>() else { return };
     let file = serde_json::to_value(file).expect("a table is an object");
     let (schemas, index) = &*SCHEMA;

@@ -184,7 +184,7 @@ impl<P: Packet> Rechoke<P> {
             self.red.buffer.discard(now, packet, Reason::Table, sink);
             return;
         }
-        // What passed as malicious is not tried a second time. Where RED drops every packet p_b is 1, and nothing
+        // A packet that passed as malicious is not tried again. Where RED drops every packet p_b is 1, and nothing
         // passes so.
         if malicious {
             self.red.buffer.admit(now, packet, None, sink);

@@ -173,7 +173,7 @@ impl<P: Packet> Xchoke<P> {
     fn judge(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         match self.choke(now, packet.flow(), sink) {
             Err(reason) => self.red.buffer.discard(now, packet, reason, sink),
-            // What passed the table is not tried a second time. Where RED drops every packet p_b is 1, and nothing
+            // A packet that passed the table is not tried again. Where RED drops every packet p_b is 1, and nothing
             // passes.
             Ok(true) => {
                 self.red.buffer.admit(now, packet, None, sink);
