@@ -99,6 +99,8 @@ export class QueueView {
   /** Turns the events into packets at the gate, lines and falls. */
   #replay(events: Float64Array, layout: Layout, now: number, perSecond: number): void {
     const wait = this.#still() ? 0 : gateTime(perSecond);
+    // Where nothing moves, lines go when packets come, so a pause leaves a picture that stays.
+    this.#draws = this.#draws.filter((draw) => now < draw.until);
     const hurried = perSecond > HURRIED;
     this.#hurry = perSecond;
     let victims: Sprite[] = [];
@@ -276,11 +278,12 @@ export class QueueView {
 
   #paintDraws(context: CanvasRenderingContext2D, cell: number, now: number, still: boolean): void {
     const { mark, text } = palette();
-    this.#draws = this.#draws.filter((draw) => now < draw.until);
+    if (!still) this.#draws = this.#draws.filter((draw) => now < draw.until);
     for (const { from, to, match, since, until } of this.#draws) {
       const length = until - since;
       const reached = still ? 1 : Math.min(1, (now - since) / Math.min(length * 0.4, 260));
-      context.globalAlpha = Math.min(1, (until - now) / (length * 0.3)) * (match ? 1 : 0.65);
+      const fade = still ? 1 : Math.min(1, (until - now) / (length * 0.3));
+      context.globalAlpha = fade * (match ? 1 : 0.65);
       context.strokeStyle = match ? mark : text;
       context.lineWidth = match ? 2.2 : 1.2;
       const [x, y] = [from.x + cell / 2, from.y + cell / 2];
