@@ -54,10 +54,18 @@ pub struct Tcp {
     pub burst: u32,
     /// The window after an idle time.
     pub after_idle: AfterIdle,
+    /// The window grows although the sender does not use it, as in ns-2 (RFC 9438, section 5.8, and RFC 9002, section
+    /// 7.8, forbid it).
+    pub grow_unused: bool,
+    /// Where Linux differs from the RFCs, the sender and the receiver do as Linux; see `docs/scenario.md`.
+    pub as_linux: bool,
     /// The end of slow start. Vegas and BBR have a slow start of their own, and LEDBAT has none.
     pub slow_start: SlowStart,
     /// The parameters of LEDBAT.
     pub ledbat: Ledbat,
+    /// Vegas goes by the shortest round trip of a round, as in Linux, rather than by their mean, as in ns-2: what a
+    /// pause of the link delays does not count.
+    pub vegas_least_rtt: bool,
     /// Connections open with SYN, SYN-ACK and ACK (RFC 9293, section 3.5); otherwise data come at once.
     pub handshake: bool,
 }
@@ -137,9 +145,11 @@ pub enum SlowStart {
 pub enum AfterIdle {
     /// The window stays.
     Keep,
-    /// The window is halved for each retransmission timeout without data, and falls towards its used part if the
-    /// application leaves it unfilled (RFC 2861), as Linux does by default. Neither version of BBR is affected.
+    /// The window is halved for each retransmission timeout without data, down to one segment, and falls towards its
+    /// used part if the application leaves it unfilled (RFC 2861). Neither version of BBR is affected.
     Decay,
+    /// The same down to the initial window, as in Linux.
+    Restart,
     /// The window stays for five minutes, but does not grow unless it is full, and a loss halves what was in use (RFC
     /// 7661). Neither version of BBR is affected.
     Preserve,
@@ -147,7 +157,7 @@ pub enum AfterIdle {
 
 impl AfterIdle {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Keep, Self::Decay, Self::Preserve];
+    pub const ALL: [Self; 4] = [Self::Keep, Self::Decay, Self::Restart, Self::Preserve];
 
     /// The name in a scenario file (`after_idle`).
     #[must_use]
@@ -155,6 +165,7 @@ impl AfterIdle {
         match self {
             Self::Keep => "keep",
             Self::Decay => "rfc2861",
+            Self::Restart => "linux",
             Self::Preserve => "rfc7661",
         }
     }
@@ -336,8 +347,11 @@ impl Tcp {
             pacing: false,
             burst: 1,
             after_idle: AfterIdle::Keep,
+            grow_unused: true,
+            as_linux: false,
             slow_start: SlowStart::Standard,
             ledbat: Ledbat::DEFAULT,
+            vegas_least_rtt: false,
             handshake: false,
         }
     }
@@ -373,12 +387,32 @@ impl Tcp {
             pacing: false,
             burst: 1,
             after_idle: AfterIdle::Keep,
+            grow_unused: false,
+            as_linux: false,
             slow_start: match congestion {
                 Congestion::Cubic => SlowStart::HyStartPlusPlus,
                 _ => SlowStart::Standard,
             },
             ledbat: Ledbat::DEFAULT,
+            vegas_least_rtt: true,
             handshake: false,
+        }
+    }
+
+    /// TCP of Linux 6.18: [`modern`](Self::modern), and Linux's way wherever that differs from the RFCs. CUBIC has
+    /// HyStart, a window that is not used falls to the initial one, and slow start grows it by all that an
+    /// acknowledgement covers.
+    #[must_use]
+    pub fn linux(congestion: Congestion, window: u32) -> Self {
+        Self {
+            as_linux: true,
+            after_idle: AfterIdle::Restart,
+            max_rto: Duration::from_millis(120_000),
+            slow_start: match congestion {
+                Congestion::Cubic => SlowStart::HyStart,
+                _ => SlowStart::Standard,
+            },
+            ..Self::modern(congestion, window)
         }
     }
 
@@ -386,6 +420,12 @@ impl Tcp {
     #[must_use]
     pub const fn uses_sack(&self) -> bool {
         matches!(self.recovery, LossRecovery::Sack | LossRecovery::Rack)
+    }
+
+    /// Returns true if segments that arrive once more are reported (DSACK, RFC 2883): RACK learns from them.
+    #[must_use]
+    pub const fn reports_duplicates(&self) -> bool {
+        matches!(self.recovery, LossRecovery::Rack)
     }
 }
 

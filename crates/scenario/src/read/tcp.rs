@@ -16,22 +16,23 @@ use crate::tcp::{AfterIdle, Congestion, LossRecovery, SlowStart, Tcp};
 enum Preset {
     Ns2In1999,
     Modern,
+    Linux,
 }
 
 /// The default preset.
 const DEFAULT: Preset = Preset::Ns2In1999;
 
-const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Preset::Ns2In1999), ("modern", Preset::Modern)];
+const PRESETS: [(&str, Preset); 3] =
+    [("ns2-1999", Preset::Ns2In1999), ("modern", Preset::Modern), ("linux", Preset::Linux)];
 
 impl Preset {
     /// Returns its values. Short connections open by a handshake today.
     fn tcp(self, congestion: Congestion, window: u32, application: ApplicationKind) -> Tcp {
+        let handshake = matches!(application, ApplicationKind::Transfers | ApplicationKind::Web);
         match self {
             Self::Ns2In1999 => Tcp::ns2_1999(congestion, window),
-            Self::Modern => {
-                let handshake = matches!(application, ApplicationKind::Transfers | ApplicationKind::Web);
-                Tcp { handshake, ..Tcp::modern(congestion, window) }
-            }
+            Self::Modern => Tcp { handshake, ..Tcp::modern(congestion, window) },
+            Self::Linux => Tcp { handshake, ..Tcp::linux(congestion, window) },
         }
     }
 }
@@ -99,6 +100,8 @@ pub(crate) const KEYS: TableKeys = TableKeys {
             "keep",
             "what becomes of a window that is not used",
         ),
+        key("grow_unused", Takes::Switch, BY_PRESET, "a window grows although the sender does not use it"),
+        key("as_linux", Takes::Switch, BY_PRESET, "what Linux does where it differs from the RFCs"),
         key(
             "recovery",
             Takes::Choice(|| LossRecovery::CHOICES.map(LossRecovery::name).to_vec()),
@@ -117,6 +120,12 @@ pub(crate) const KEYS: TableKeys = TableKeys {
             Takes::Ratio(GAINS),
             "1",
             "the packets by which the window of `ledbat` grows in a round trip",
+        ),
+        key(
+            "vegas_least_rtt",
+            Takes::Switch,
+            BY_PRESET,
+            "`vegas` goes by the shortest round trip of a round, not by their mean",
         ),
         key("handshake", Takes::Switch, BY_PRESET, "connections open with SYN, SYN-ACK and ACK"),
     ],
@@ -216,6 +225,9 @@ fn replace(tcp: &mut Tcp, table: &Reader<'_>, packet: Bytes) -> Result<(), Scena
         ("ecn_timeout", &mut tcp.ecn_timeout),
         ("pacing", &mut tcp.pacing),
         ("handshake", &mut tcp.handshake),
+        ("vegas_least_rtt", &mut tcp.vegas_least_rtt),
+        ("grow_unused", &mut tcp.grow_unused),
+        ("as_linux", &mut tcp.as_linux),
     ] {
         if let Some(field) = table.get(key) {
             *switch = field.switch()?;

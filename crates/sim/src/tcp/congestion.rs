@@ -66,6 +66,10 @@ pub(super) struct AckSample {
     pub(super) byte_counting: bool,
     /// The largest growth in slow start, in segments: the limit L of RFC 3465, sections 2.2 and 2.3.
     pub(super) limit: u32,
+    /// Where Linux differs from the RFCs, the window grows as in Linux.
+    pub(super) as_linux: bool,
+    /// The window is used.
+    pub(super) used: bool,
     /// The acknowledgement tells of marks: by ECN-Echo or, with accurate ECN, by its counter.
     pub(super) marked: bool,
     /// The number of marked segments that it tells of by the counter of accurate ECN; `None` without that.
@@ -88,6 +92,8 @@ impl Default for AckSample {
             acked: 1,
             byte_counting: false,
             limit: 2,
+            as_linux: false,
+            used: true,
             marked: false,
             counted: None,
             rtt: Duration::ZERO,
@@ -176,7 +182,7 @@ impl CongestionControl {
     pub(super) fn new(tcp: &Tcp, phase: u64) -> Option<Box<Self>> {
         let algorithm = match tcp.congestion {
             Congestion::Tahoe | Congestion::Reno | Congestion::NewReno | Congestion::Sack => Algorithm::Reno,
-            Congestion::Vegas => Algorithm::Vegas(Vegas::new(tcp.initial_window, tcp.delayed_ack.is_some())),
+            Congestion::Vegas => Algorithm::Vegas(Vegas::new(tcp)),
             Congestion::Cubic => Algorithm::Cubic(Cubic::default()),
             Congestion::Dctcp => Algorithm::Dctcp(Dctcp::new()),
             Congestion::Bbr => Algorithm::Bbr(Box::new(Bbr::new(tcp.initial_window, phase))),
@@ -215,13 +221,26 @@ impl CongestionControl {
                 if size.in_slow_start() =>
             {
                 match &mut self.exit {
-                    Some(SlowStartExit::HyStartPlusPlus(hystart)) => hystart.grow(size, sample),
-                    Some(SlowStartExit::HyStart(_)) | None => reno::start(size, sample),
+                    Some(SlowStartExit::HyStartPlusPlus(hystart)) if hystart.reductions == 0 => hystart.grow(size, sample),
+                    Some(_) | None => reno::start(size, sample),
                 }
             }
             Algorithm::Cubic(cubic) => cubic.avoid(size, sample),
             Algorithm::Prague(prague) => prague.avoid(size, sample),
             Algorithm::Reno | Algorithm::Dctcp(_) => reno::avoid(size, sample),
+        }
+    }
+
+    /// Handles an acknowledgement that could let the window grow if it were used.
+    pub(super) fn rest(&mut self, size: &mut WindowSize, sample: &AckSample) {
+        match &mut self.algorithm {
+            Algorithm::Cubic(cubic) => cubic.rest(sample.now),
+            Algorithm::Vegas(vegas) => {
+                let most = size.cwnd;
+                vegas.grow(size, sample);
+                size.cwnd = size.cwnd.min(most);
+            }
+            _ => {}
         }
     }
 
@@ -254,9 +273,8 @@ impl CongestionControl {
     /// Returns the window after congestion. `segments` is the window before or, if that is less, the flight.
     #[cold]
     pub(super) fn decrease(&mut self, size: &WindowSize, segments: f64, signal: CongestionSignal) -> f64 {
-        if let Some(SlowStartExit::HyStartPlusPlus(_)) = self.exit {
-            // It is for the initial slow start (RFC 9406, section 4.3).
-            self.exit = None;
+        if let Some(SlowStartExit::HyStartPlusPlus(hystart)) = &mut self.exit {
+            hystart.reductions = hystart.reductions.saturating_add(1);
         }
         match &mut self.algorithm {
             Algorithm::Reno | Algorithm::Vegas(_) | Algorithm::Ledbat(_) => reno::decrease(segments),
@@ -265,6 +283,23 @@ impl CongestionControl {
             Algorithm::Bbr(bbr) => bbr.decrease(size.cwnd, segments, signal),
             Algorithm::Bbr3(bbr) => bbr.decrease(size.cwnd, signal),
             Algorithm::Prague(prague) => prague.decrease(segments, signal),
+        }
+    }
+
+    /// Takes back what the last reduction changed beside the window: it was needless.
+    #[cold]
+    pub(super) fn undo(&mut self) {
+        if let Some(SlowStartExit::HyStartPlusPlus(hystart)) = &mut self.exit {
+            hystart.reductions = hystart.reductions.saturating_sub(1);
+        }
+        match &mut self.algorithm {
+            Algorithm::Reno | Algorithm::Vegas(_) | Algorithm::Ledbat(_) | Algorithm::Dctcp(_) | Algorithm::Prague(_) => {}
+            Algorithm::Cubic(cubic) => cubic.undo(),
+            Algorithm::Bbr(bbr) => bbr.undo(),
+            Algorithm::Bbr3(bbr) => bbr.undo(),
+        }
+        if let Some(validation) = &mut self.validation {
+            validation.on_undo();
         }
     }
 
@@ -398,7 +433,7 @@ mod tests {
     /// than 1 KiB each.
     #[test]
     fn is_small() {
-        assert!(size_of::<CongestionControl>() <= 192, "{}", size_of::<CongestionControl>());
+        assert!(size_of::<CongestionControl>() <= 200, "{}", size_of::<CongestionControl>());
         assert!(size_of::<Bbr>() <= 320, "{}", size_of::<Bbr>());
     }
 }

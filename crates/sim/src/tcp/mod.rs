@@ -35,7 +35,8 @@ pub struct Segment {
 pub struct Ack {
     /// The next segment that the receiver expects.
     pub next: u32,
-    /// The segments received beyond that (RFC 2018); empty unless the flow uses SACK.
+    /// The segments received beyond that (RFC 2018), and first, if one arrived once more, that segment (RFC 2883); empty
+    /// unless the flow uses SACK.
     pub sack: SackBlocks,
     /// The ECN-Echo flag (RFC 3168).
     pub ece: bool,
@@ -69,6 +70,14 @@ impl SackBlocks {
     #[must_use]
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..self.len]
+    }
+
+    /// Returns the block that reports a segment once more (RFC 2883), in an acknowledgement of all segments before
+    /// `next`: the first, if it is below `next` or in the second one.
+    pub(crate) fn duplicate(&self, next: u32) -> Option<(u32, u32)> {
+        let [first, second] = [self.blocks[0], self.blocks[1]];
+        let inside = self.len > 1 && second.0 <= first.0 && first.1 <= second.1;
+        (self.len > 0 && (first.1 <= next || inside)).then_some(first)
     }
 
     /// Returns true if there are no blocks.

@@ -30,14 +30,21 @@ pub struct TcpReceiver {
     ack_delay: Duration,
     window: u32,
     sack: bool,
+    /// Segments that arrive once more are reported (RFC 2883).
+    dsack: bool,
     ecn: bool,
     /// Marks are echoed segment by segment (RFC 8257) instead of until the sender has reacted (RFC 3168).
     accurate: bool,
     /// Acknowledgements carry ECN-Echo.
     ece: bool,
+    /// The segments left that are acknowledged at once at the start of a connection.
+    prompt: u8,
     /// The feedback that only some senders ask for.
     feedback: Option<Box<ReceiverFeedback>>,
 }
+
+/// The segments that Linux acknowledges at once at the start of a connection, so that slow start is fast.
+const PROMPT: u8 = 16;
 
 /// Stands for no delay: each segment is acknowledged at once.
 const NOT_DELAYED: Duration = Duration::from_nanos(u64::MAX);
@@ -96,9 +103,11 @@ impl TcpReceiver {
             ack_delay: tcp.delayed_ack.unwrap_or(NOT_DELAYED),
             window: tcp.window.max(1),
             sack: tcp.uses_sack(),
+            dsack: tcp.reports_duplicates(),
             ecn: tcp.ecn,
             accurate: matches!(tcp.congestion, Congestion::Dctcp | Congestion::Prague),
             ece: false,
+            prompt: if tcp.as_linux { PROMPT } else { 0 },
             feedback: ReceiverFeedback::new(tcp),
         }
     }
@@ -121,6 +130,9 @@ impl TcpReceiver {
         let gap = !self.early.is_empty();
         let expected = seq == self.next;
         let new = self.accept(seq);
+        if !new && self.dsack {
+            return Received { new, ack: Some(self.acknowledge_again(seq)) };
+        }
         // At once if a segment is out of order or fills a gap (RFC 5681, section 4.2), and if the echo changes.
         let prompt = !expected || gap || changes || counted;
         let acknowledges = prompt || !self.delays_acknowledgement(now);
@@ -134,7 +146,7 @@ impl TcpReceiver {
     fn acknowledge_before(&mut self, now: Time, seq: u32, sent: Time, echo: bool) -> Received {
         if seq != self.next {
             let new = self.accept(seq);
-            let ack = self.acknowledge();
+            let ack = if new || !self.dsack { self.acknowledge() } else { self.acknowledge_again(seq) };
             self.ece = echo;
             return Received { new, ack: Some(ack) };
         }
@@ -214,6 +226,10 @@ impl TcpReceiver {
     /// Delays the acknowledgement of a segment; returns false if it is not to be delayed.
     #[inline]
     fn delays_acknowledgement(&mut self, now: Time) -> bool {
+        if self.prompt > 0 {
+            self.prompt -= 1;
+            return false;
+        }
         // At least every second segment is acknowledged (RFC 1122, section 4.2.3.2).
         if self.ack_delay == NOT_DELAYED || self.deadline < Time::MAX {
             return false;
@@ -236,6 +252,20 @@ impl TcpReceiver {
             echo: self.echo,
             delay: self.feedback.as_ref().and_then(|feedback| feedback.one_way),
         }
+    }
+
+    /// Acknowledges segment `seq`, which was refused: if it had arrived before, the first block reports it (RFC 2883,
+    /// section 4).
+    #[cold]
+    fn acknowledge_again(&mut self, seq: u32) -> Ack {
+        let mut ack = self.acknowledge();
+        if seq < self.next || self.early.holding(seq).is_some() {
+            let mut sack = SackBlocks::default();
+            sack.push(seq, seq + 1);
+            ack.sack.as_slice().iter().for_each(|&(start, end)| sack.push(start, end));
+            ack.sack = sack;
+        }
+        ack
     }
 
     /// Returns the SACK blocks: the most recently changed first, then those reported before it (RFC 2018, section 4).

@@ -9,7 +9,7 @@ mod sack;
 mod tahoe;
 
 use fairlane_qdisc::Time;
-use fairlane_scenario::LossRecovery;
+use fairlane_scenario::{LossRecovery, Tcp};
 
 use self::newreno::NewReno;
 use self::rack::Rack;
@@ -57,13 +57,13 @@ impl Recovery {
     }
 
     /// Returns the state before the first segment.
-    pub(super) fn new(recovery: LossRecovery) -> Self {
-        match recovery {
+    pub(super) fn new(tcp: &Tcp) -> Self {
+        match tcp.recovery {
             LossRecovery::Tahoe => Self::Tahoe,
             LossRecovery::Reno => Self::Reno,
             LossRecovery::NewReno => Self::NewReno(NewReno::default()),
             LossRecovery::Sack => Self::Sack(Sack::default()),
-            LossRecovery::Rack => Self::Rack(Box::default()),
+            LossRecovery::Rack => Self::Rack(Box::new(Rack::new(tcp.timestamps))),
         }
     }
 
@@ -152,6 +152,30 @@ impl Recovery {
             // more.
             state.fast_from = state.max;
         }
+    }
+
+    /// Returns true if the window can fall to the threshold segment by segment, outside loss recovery.
+    pub(super) fn can_slow_down(&self, state: &SenderState) -> bool {
+        matches!(self, Self::Rack(_)) && !state.recovering && !state.window.has_model() && state.una >= state.fast_from
+    }
+
+    /// Lets the window fall to the threshold by proportional rate reduction.
+    pub(super) fn slow_down(&mut self, state: &mut SenderState) {
+        if let Self::Rack(rack) = self {
+            rack.slow_down(state);
+        }
+    }
+
+    /// Keeps the last reduction, whatever becomes known of its cause: the network has marked a segment since.
+    pub(super) fn keep_reduction(&mut self) {
+        if let Self::Rack(rack) = self {
+            rack.keep_reduction();
+        }
+    }
+
+    /// Returns true if selective acknowledgements count.
+    pub(super) fn uses_sack(&self) -> bool {
+        matches!(self, Self::Sack(_) | Self::Rack(_))
     }
 
     /// Returns the number of segments that are known to have arrived.

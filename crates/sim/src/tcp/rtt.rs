@@ -6,7 +6,10 @@
 //! | clock | unit | sample | RTO |
 //! |---|---|---|---|
 //! | BSD and ns-2 | one tick | clock ticks between segment and acknowledgement, at least 1 | mean + 4 deviations, at least 2 ticks |
-//! | timestamps (RFC 7323) | 1 ns | the time between them | mean + max(tick, 4 deviations) |
+//! | timestamps (RFC 7323) | 1 ns | the time between them | mean + max(tick, least RTO, 4 deviations) |
+//!
+//! RFC 6298 wants 1 s at least; the second formula is that of Linux, with 200 ms: it leaves the time of a delayed
+//! acknowledgement however long the round trip is.
 //!
 //! As in ns-2 and on real hosts, each sender has its own clock; the caller sets its offset. All samples have the same
 //! weight, however many there are in a window (RFC 7323, appendix G, would lower it).
@@ -21,8 +24,9 @@ pub(super) struct Rtt {
     unit: u64,
     /// The offset of the clock from simulated time in nanoseconds, which determines the times of its ticks.
     offset: u64,
-    /// The granularity of the clock in units.
-    granularity: u64,
+    /// The least that the deviations count, in units: the granularity of the clock and, with timestamps, the smallest
+    /// timeout.
+    least_deviation: u64,
     /// The smallest timeout, in nanoseconds.
     floor: u64,
     /// The largest timeout, in nanoseconds.
@@ -42,12 +46,15 @@ impl Rtt {
     pub(super) fn new(tcp: &Tcp, clock_offset: Duration) -> Self {
         // Without granularity a timeout of zero could fire forever.
         let tick = tcp.tick.as_nanos().max(1);
-        let (unit, granularity, least) =
-            if tcp.timestamps { (1, tick, tick) } else { (tick, 1, tick.saturating_mul(2)) };
+        let (unit, least_deviation, least) = if tcp.timestamps {
+            (1, tick.max(tcp.min_rto.as_nanos()), tick)
+        } else {
+            (tick, 1, tick.saturating_mul(2))
+        };
         Self {
             unit,
             offset: clock_offset.as_nanos() % unit,
-            granularity,
+            least_deviation,
             floor: tcp.min_rto.as_nanos().max(least),
             ceiling: tcp.max_rto.as_nanos().max(tick),
             mean8: 0,
@@ -73,8 +80,8 @@ impl Rtt {
             self.mean8 = (self.mean8 + error).max(1);
             self.deviation4 = (self.deviation4 + error.abs() - (self.deviation4 >> 2)).max(1);
         }
-        let units = (self.mean8 >> 3) as u64 + self.granularity.max(self.deviation4 as u64);
-        self.base = units.saturating_mul(self.unit).max(self.floor);
+        let deviation = self.least_deviation.max(self.deviation4 as u64);
+        self.base = ((self.mean8 >> 3) as u64).saturating_add(deviation).saturating_mul(self.unit).max(self.floor);
         if !keeps_backoff {
             self.doublings = 0;
         }
@@ -182,8 +189,9 @@ mod tests {
     fn keeps_to_the_floor_and_the_ceiling() {
         let mut tcp = Tcp::modern(Congestion::Sack, 300);
         let mut rtt = Rtt::new(&tcp, Duration::ZERO);
+        // 10 + max(1, 200, 4 * 5), as in Linux.
         rtt.sample(ms(0), ms(10), false);
-        assert_eq!(timeout_ms(&rtt), 200);
+        assert_eq!(timeout_ms(&rtt), 210);
         tcp.max_rto = Duration::from_millis(150);
         let mut capped = Rtt::new(&tcp, Duration::ZERO);
         capped.sample(ms(0), ms(10), false);

@@ -22,10 +22,8 @@ pub struct TcpSender {
     recovery: Recovery,
     rtt: Rtt,
     timing: Timing,
-    /// `None`: the connection is open.
-    handshake: Option<Box<Handshake>>,
-    /// The feedback of accurate ECN; `None`: acknowledgements echo marks.
-    marks: Option<Box<MarkFeedback>>,
+    /// What only some connections have.
+    extra: Option<Box<Extra>>,
     /// When the retransmission timer fires; [`Time::MAX`] while it is off.
     deadline: Time,
     timeouts: u32,
@@ -39,6 +37,24 @@ pub enum Opening {
     Syn,
     /// The acknowledgement of the SYN-ACK.
     Ack,
+}
+
+/// What only some connections have.
+#[derive(Clone, Debug)]
+struct Extra {
+    /// `None`: the connection is open.
+    handshake: Option<Handshake>,
+    /// The feedback of accurate ECN; `None`: acknowledgements echo marks.
+    marks: Option<MarkFeedback>,
+}
+
+impl Extra {
+    /// Returns what a connection of `tcp` has; `None` if that is nothing.
+    fn new(tcp: &Tcp) -> Option<Box<Self>> {
+        let handshake = tcp.handshake.then_some(Handshake::Closed);
+        let marks = (tcp.ecn && tcp.accurate_ecn).then(MarkFeedback::new);
+        (handshake.is_some() || marks.is_some()).then(|| Box::new(Self { handshake, marks }))
+    }
 }
 
 /// The state of a connection that is not open.
@@ -83,11 +99,10 @@ impl TcpSender {
     pub fn new(tcp: &Tcp, clock_offset: Duration) -> Self {
         Self {
             state: SenderState::new(tcp, clock_offset.as_nanos()),
-            recovery: Recovery::new(tcp.recovery),
+            recovery: Recovery::new(tcp),
             rtt: Rtt::new(tcp, clock_offset),
             timing: if tcp.timestamps { Timing::Timestamps } else { Timing::Idle },
-            handshake: tcp.handshake.then(|| Box::new(Handshake::Closed)),
-            marks: (tcp.ecn && tcp.accurate_ecn).then(|| Box::new(MarkFeedback::new())),
+            extra: Extra::new(tcp),
             deadline: Time::MAX,
             timeouts: 0,
             retransmissions: 0,
@@ -117,8 +132,11 @@ impl TcpSender {
     /// none (Karn's algorithm), and the timeout is 3 s or more (RFC 6298, section 5.7). After a second copy the window
     /// is one segment (RFC 6928, section 2).
     pub fn on_syn_ack(&mut self, now: Time, output: &mut impl SegmentSink) {
-        let Some(Handshake::SynSent { at, copies }) = self.handshake.as_deref().copied() else { return };
-        self.handshake = None;
+        let Some(Handshake::SynSent { at, copies }) = self.handshake().copied() else { return };
+        self.extra = self.extra.take().filter(|extra| extra.marks.is_some());
+        if let Some(extra) = &mut self.extra {
+            extra.handshake = None;
+        }
         self.deadline = Time::MAX;
         if copies == 0 {
             self.rtt.sample(at, now, false);
@@ -132,28 +150,30 @@ impl TcpSender {
         self.fill_apart(now, output);
     }
 
-    /// Handles an acknowledgement. It is ignored if it is older than another one or acknowledges segments that were
-    /// never sent.
+    /// Handles an acknowledgement. It is ignored if it acknowledges segments that were never sent. Of one that is older
+    /// than another only SACK blocks count (RFC 6675, section 5).
     pub fn on_ack(&mut self, now: Time, ack: &Ack, output: &mut impl SegmentSink) {
-        if ack.next < self.state.una || ack.next > self.state.max {
+        if ack.next > self.state.max || (ack.next < self.state.una && !self.is_useful(ack)) {
             return;
         }
-        let acked = ack.next - self.state.una;
-        let limit = self.state.slow_start_limit();
-        self.state.una = ack.next;
+        let acked = ack.next.saturating_sub(self.state.una);
+        let (limit, used) = (self.state.slow_start_limit(), self.state.uses_window());
+        self.state.una += acked;
         let counts = self.recovery.note(&mut self.state, ack, acked, now);
-        let counted = match &mut self.marks {
-            Some(marks) => Some(marks.marked(ack.ace, self.recovery.delivered(&self.state))),
-            None => None,
-        };
-        let congested = counted.map_or(ack.ece && self.state.ecn, |marked| marked > 0);
+        let old = ack.next < self.state.una;
+        let marks = self.extra.as_mut().and_then(|extra| extra.marks.as_mut());
+        let counted =
+            marks.map(|marks| if old { 0 } else { marks.marked(ack.ace, self.recovery.delivered(&self.state)) });
+        let congested = counted.map_or(ack.ece && self.state.ecn && !old, |marked| marked > 0);
         let sample = AckSample {
             now,
-            una: ack.next,
+            una: self.state.una,
             max: self.state.max,
             acked,
             byte_counting: self.state.byte_counting,
             limit,
+            as_linux: self.state.as_linux,
+            used,
             marked: congested,
             counted,
             rtt: now.since(ack.echo),
@@ -181,6 +201,12 @@ impl TcpSender {
             self.react_to_mark(now);
         }
         self.fill(now, output);
+    }
+
+    /// Returns true if an acknowledgement that is older than another one has SACK blocks that count.
+    #[cold]
+    fn is_useful(&self, ack: &Ack) -> bool {
+        self.recovery.uses_sack() && !ack.sack.is_empty()
     }
 
     /// Handles the timers. To be called at or after [`deadline`](Self::deadline) and [`release`](Self::release); it
@@ -212,7 +238,7 @@ impl TcpSender {
 
     /// Handles the retransmission timer.
     fn on_deadline(&mut self, now: Time, output: &mut impl SegmentSink) {
-        if let Some(Handshake::SynSent { copies, .. }) = self.handshake.as_deref_mut() {
+        if let Some(Handshake::SynSent { copies, .. }) = self.handshake() {
             *copies += 1;
             self.timeouts = self.timeouts.saturating_add(1);
             self.rtt.back_off();
@@ -343,9 +369,14 @@ impl TcpSender {
     /// Reduces the window or, if it is one segment already and has no fractions, waits for the retransmission timer
     /// (RFC 3168, section 6.1.2).
     fn react_to_mark(&mut self, now: Time) {
+        self.recovery.keep_reduction();
         let whole = !self.state.window.is_scalable();
         let waits = self.state.ecn_timeout && whole && self.state.window.cwnd() <= 1.0;
-        self.state.cut_by_ecn();
+        let gradual = self.state.as_linux && self.recovery.can_slow_down(&self.state);
+        self.state.cut_by_ecn(!gradual);
+        if gradual {
+            self.recovery.slow_down(&mut self.state);
+        }
         if waits {
             self.state.waits = true;
             self.restart_timer(now);
@@ -370,23 +401,31 @@ impl TcpSender {
         }
         for _ in 0..self.recovery.room(&self.state) {
             if self.state.window.holds_back(now) {
-                return;
+                return self.state.note_use(true);
             }
             let Some(seq) = self.recovery.pick(&mut self.state) else {
                 self.state.window.on_application_limited(self.recovery.in_flight(&self.state));
                 self.state.window.on_unfilled(now, self.state.flight(), self.rtt.timeout());
-                return;
+                return self.state.note_use(false);
             };
             self.transmit(now, seq, output);
         }
         self.state.window.on_full(now);
+        self.state.note_use(true);
+    }
+
+    /// Returns the state of a connection that is not open.
+    #[inline]
+    fn handshake(&mut self) -> Option<&mut Handshake> {
+        self.extra.as_mut().and_then(|extra| extra.handshake.as_mut())
     }
 
     /// Returns true if data may be sent; begins the handshake if there are data and it has not begun.
     fn is_open(&mut self, now: Time, output: &mut impl SegmentSink) -> bool {
-        let Some(handshake) = &mut self.handshake else { return true };
-        if matches!(**handshake, Handshake::Closed) && self.state.supplied > 0 {
-            **handshake = Handshake::SynSent { at: now, copies: 0 };
+        let supplied = self.state.supplied;
+        let Some(handshake) = self.handshake() else { return true };
+        if matches!(handshake, Handshake::Closed) && supplied > 0 {
+            *handshake = Handshake::SynSent { at: now, copies: 0 };
             self.restart_timer(now);
             output.open(Opening::Syn);
         }

@@ -1,8 +1,8 @@
 //! The state of a sender that all kinds of loss recovery share.
 
-use fairlane_scenario::Tcp;
+use fairlane_scenario::{AfterIdle, Tcp};
 
-use super::congestion::CongestionSignal;
+use super::congestion::{CongestionSignal, WindowSize};
 use super::window::Window;
 
 /// Sequence numbers, the window and the state of recovery.
@@ -43,6 +43,16 @@ pub(super) struct SenderState {
     pub(super) ecn_timeout: bool,
     /// The sender is waiting for that timer.
     pub(super) waits: bool,
+    /// The window grows although it is not used.
+    grow_unused: bool,
+    /// Where Linux differs from the RFCs, the sender does as Linux.
+    pub(super) as_linux: bool,
+    /// The window, or pacing, held segments back in this round.
+    was_full: bool,
+    /// The most segments outstanding in it.
+    most_out: u32,
+    /// The end of that round.
+    round_end: u32,
 }
 
 impl SenderState {
@@ -66,14 +76,42 @@ impl SenderState {
             limited_transmit: tcp.limited_transmit,
             ecn_timeout: tcp.ecn_timeout,
             waits: false,
+            // RFC 7661 has its own rule.
+            grow_unused: tcp.grow_unused || tcp.after_idle == AfterIdle::Preserve,
+            as_linux: tcp.as_linux,
+            was_full: false,
+            most_out: 0,
+            round_end: 0,
         }
     }
 
     /// Returns the largest growth in slow start on an acknowledgement, in segments (RFC 3465): two (section 2.2), or
     /// one while segments are acknowledged that were sent before a timeout and may have arrived before it (section
-    /// 2.3).
+    /// 2.3). Linux has no limit.
     pub(super) fn slow_start_limit(&self) -> u32 {
-        if self.una >= self.fast_from { 2 } else { 1 }
+        if self.as_linux {
+            u32::MAX
+        } else if self.una >= self.fast_from {
+            2
+        } else {
+            1
+        }
+    }
+
+    /// Notes after sending whether the window, or pacing, holds segments back.
+    pub(super) fn note_use(&mut self, full: bool) {
+        let out = self.max - self.una;
+        if full || self.una >= self.round_end || (!self.was_full && out > self.most_out) {
+            (self.was_full, self.most_out, self.round_end) = (full, out, self.max);
+        }
+    }
+
+    /// Returns true if the window is used, so that it may grow: it was full within the last round trip, or in slow
+    /// start half of it was in use.
+    #[inline]
+    pub(super) fn uses_window(&self) -> bool {
+        let starting = || self.window.size().in_slow_start() && self.window.cwnd() < 2.0 * f64::from(self.most_out);
+        self.grow_unused || self.was_full || starting()
     }
 
     /// Returns the number of segments sent and not acknowledged; after a timeout, of those sent since.
@@ -97,20 +135,36 @@ impl SenderState {
         self.reduced();
     }
 
-    /// Reduces the window because the network has marked a segment.
-    pub(super) fn cut_by_ecn(&mut self) {
+    /// Reduces the window because the network has marked a segment: at once, or only the threshold.
+    pub(super) fn cut_by_ecn(&mut self, at_once: bool) {
         // RFC 3168 allows a window of one segment. A threshold of one does not limit growth.
         self.window.cut(self.flight(), 1.0, CongestionSignal::Mark);
-        self.window.resume(f64::INFINITY);
+        if at_once {
+            self.window.resume(f64::INFINITY);
+        }
         self.reduced();
         if !self.window.is_scalable() {
             self.spared_below = self.echo_from;
         }
     }
 
-    /// Reduces the window to one segment after a timeout and goes back to the first unacknowledged segment.
+    /// Reduces the threshold after a timeout, and [collapses](Self::collapse).
     pub(super) fn time_out(&mut self) {
         self.window.cut(self.flight(), 2.0, CongestionSignal::Timeout);
+        self.collapse();
+    }
+
+    /// Returns to the window before a reduction that was needless: no segment is lost, and none has timed out.
+    pub(super) fn undo(&mut self, former: WindowSize) {
+        self.window.undo(former);
+        self.recovering = false;
+        self.fast_from = self.fast_from.min(self.una);
+        self.echo_from = self.echo_from.min(self.una);
+        self.cwr = false;
+    }
+
+    /// Reduces the window to one segment after a timeout and goes back to the first unacknowledged segment.
+    pub(super) fn collapse(&mut self) {
         self.window.collapse(self.max);
         self.reduced();
         self.fast_from = self.beyond_max();
@@ -143,11 +197,15 @@ impl SenderState {
         if applies && self.dupacks < DUPTHRESH { self.dupacks as i32 } else { 0 }
     }
 
+    /// Returns true if there are new segments, and the receiver has room for one.
+    pub(super) fn has_new(&self) -> bool {
+        self.max < self.supplied && self.flight() < self.window.receiver()
+    }
+
     /// Advances to the next segment in order, which may be a retransmission after a timeout; `None` if there is none to
     /// send.
     pub(super) fn step(&mut self) -> Option<u32> {
-        let new = self.max < self.supplied && self.flight() < self.window.receiver();
-        (self.next < self.max || new).then(|| {
+        (self.next < self.max || self.has_new()).then(|| {
             self.next += 1;
             self.next - 1
         })

@@ -13,7 +13,7 @@ use super::congestion::{AckSample, CongestionSignal, WindowSize};
 /// The treatment of a window that is not used.
 #[derive(Clone, Debug)]
 pub(super) enum Validation {
-    /// The window decays (RFC 2861).
+    /// The window decays (RFC 2861), as in Linux or further.
     Decay(Decay),
     /// The window is kept for some time, but not trusted (RFC 7661).
     PipeAck(PipeAck),
@@ -24,7 +24,8 @@ impl Validation {
     pub(super) fn new(tcp: &Tcp) -> Option<Box<Self>> {
         Some(Box::new(match tcp.after_idle {
             AfterIdle::Keep => return None,
-            AfterIdle::Decay => Self::Decay(Decay::new(tcp.initial_window)),
+            AfterIdle::Decay => Self::Decay(Decay::new(1)),
+            AfterIdle::Restart => Self::Decay(Decay::new(tcp.initial_window)),
             AfterIdle::Preserve => Self::PipeAck(PipeAck::new(tcp.initial_window)),
         }))
     }
@@ -82,6 +83,13 @@ impl Validation {
         match self {
             Self::Decay(_) => None,
             Self::PipeAck(pipe) => pipe.on_congestion(size, flight, signal),
+        }
+    }
+
+    /// Notes that the last loss was none.
+    pub(super) fn on_undo(&mut self) {
+        if let Self::PipeAck(pipe) = self {
+            pipe.forget();
         }
     }
 

@@ -13,6 +13,8 @@ use super::congestion::{AckSample, CongestionControl, CongestionSignal, LossStat
 pub(super) struct Window {
     size: WindowSize,
     receiver: u32,
+    /// Congestion reduces the window, not the flight if that is less, and not below two segments.
+    as_linux: bool,
     /// An algorithm other than Reno, pacing, HyStart or HyStart++.
     control: Option<Box<CongestionControl>>,
 }
@@ -24,12 +26,15 @@ impl Window {
         let receiver = tcp.window.max(1);
         let initial = tcp.initial_window.clamp(1, receiver);
         let size = WindowSize { cwnd: f64::from(initial), ssthresh: f64::from(receiver) };
-        Self { size, receiver, control: CongestionControl::new(tcp, phase) }
+        Self { size, receiver, as_linux: tcp.as_linux, control: CongestionControl::new(tcp, phase) }
     }
 
     /// Grows the window after an acknowledgement of new segments outside recovery: slow start or congestion avoidance.
     #[inline]
     pub(super) fn grow(&mut self, sample: &AckSample) {
+        if !sample.used {
+            return self.rest(sample);
+        }
         match &mut self.control {
             None if self.size.in_slow_start() => reno::start(&mut self.size, sample),
             None => reno::avoid(&mut self.size, sample),
@@ -38,14 +43,24 @@ impl Window {
         self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));
     }
 
+    /// Handles an acknowledgement as [`grow`](Self::grow) does where the window is not used, so that it does not grow.
+    #[cold]
+    fn rest(&mut self, sample: &AckSample) {
+        if let Some(control) = &mut self.control {
+            control.rest(&mut self.size, sample);
+        }
+    }
+
     /// Sets the threshold, at least `floor` unless congestion control has its own smallest window, after congestion
     /// with `flight` segments outstanding.
     ///
     /// RFC 5681, equation 4, allows at most half the flight after a loss. If the window is smaller than the flight,
-    /// because it has just been reduced, half the window is used, as in ns-2 and BSD. A mark reduces the window.
+    /// because it has just been reduced, half the window is used, as in ns-2 and BSD. A mark reduces the window, and in
+    /// Linux a loss does, too.
     pub(super) fn cut(&mut self, flight: u32, floor: f64, signal: CongestionSignal) {
         let lost = signal != CongestionSignal::Mark;
-        let segments = if lost { self.size.cwnd.min(f64::from(flight)) } else { self.size.cwnd };
+        let by_flight = lost && !self.as_linux;
+        let segments = if by_flight { self.size.cwnd.min(f64::from(flight)) } else { self.size.cwnd };
         let left = match &mut self.control {
             None => reno::decrease(segments),
             Some(control) => {
@@ -55,7 +70,7 @@ impl Window {
                 used.filter(|_| lost).map_or(left, |used| used / 2.0)
             }
         };
-        self.size.ssthresh = left.max(self.least(floor));
+        self.size.ssthresh = left.max(self.least(if self.as_linux { 2.0 } else { floor }));
     }
 
     /// Sets the threshold to the window, for a loss in a window that has been reduced already.
@@ -66,6 +81,18 @@ impl Window {
     /// Returns the smallest window of congestion control, or `usual`.
     fn least(&self, usual: f64) -> f64 {
         self.control.as_ref().and_then(|control| control.least()).unwrap_or(usual)
+    }
+
+    /// Returns to `former`, the window before a reduction that was needless (RFC 4015, section 3.2), or stays if it is
+    /// larger. A model of the path returns to what it had by itself.
+    pub(super) fn undo(&mut self, former: WindowSize) {
+        if !self.has_model() {
+            self.size.cwnd = self.size.cwnd.max(former.cwnd);
+        }
+        self.size.ssthresh = self.size.ssthresh.max(former.ssthresh);
+        if let Some(control) = &mut self.control {
+            control.undo();
+        }
     }
 
     /// Sets the window to the threshold, or to `most` if that is less.
@@ -198,6 +225,11 @@ impl Window {
     /// Returns true if a mark reduces the window now.
     pub(super) fn reacts_to_mark(&self) -> bool {
         self.control.as_ref().is_none_or(|control| control.reacts_to_mark())
+    }
+
+    /// Returns the window and the threshold.
+    pub(super) fn size(&self) -> WindowSize {
+        self.size
     }
 
     /// Returns the congestion window.

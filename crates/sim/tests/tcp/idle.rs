@@ -29,19 +29,21 @@ fn restart(after_idle: AfterIdle, again: u64) -> (u32, f64) {
         let (sack, echo) = (SackBlocks::default(), at(millis - 100));
         sender.on_ack(at(millis), &Ack { next, sack, ece: false, ace: 0, echo, delay: None }, &mut sent);
     }
-    assert_eq!((sent.0, sender.cwnd(), sender.rto()), (20, 10.0, ms(200)));
+    assert_eq!((sent.0, sender.cwnd(), sender.rto()), (20, 10.0, ms(300)));
     sender.supply(at(again), 100, &mut sent);
     (sent.0 - 20, sender.cwnd())
 }
 
-/// By hand: the last segments went at 300 ms and the timeout is 200 ms, so at 750 ms two timeouts have passed: 10 / 4.
-/// At 450 ms none has, and after a long time the initial window is left.
+/// By hand: the last segments went at 300 ms and the timeout is 100 + 200 ms, so at 950 ms two timeouts have passed: 10 /
+/// 4. At 550 ms none has, and after a long time one segment is left, or in Linux the initial window.
 #[test]
 fn an_idle_window_decays_if_it_is_asked_to() {
     assert_eq!(restart(AfterIdle::Keep, 60_000), (10, 10.0));
-    assert_eq!(restart(AfterIdle::Decay, 450), (10, 10.0));
-    assert_eq!(restart(AfterIdle::Decay, 750), (2, 2.5));
-    assert_eq!(restart(AfterIdle::Decay, 60_000), (2, 2.0));
+    assert_eq!(restart(AfterIdle::Decay, 550), (10, 10.0));
+    assert_eq!(restart(AfterIdle::Decay, 950), (2, 2.5));
+    assert_eq!(restart(AfterIdle::Decay, 60_000), (1, 1.0));
+    assert_eq!(restart(AfterIdle::Restart, 950), (2, 2.5));
+    assert_eq!(restart(AfterIdle::Restart, 60_000), (2, 2.0));
 }
 
 /// RFC 7661 by hand: of the rounds the last has acknowledged 8 segments at 400 ms, so the window is validated until
@@ -57,11 +59,11 @@ fn an_idle_window_is_preserved_for_five_minutes() {
 
 /// RFC 7661, section 4.3, by hand: with the pipeACK of 8, two segments a round trip let the window grow by two each
 /// from 10 to 18, where 8 is less than half of it. Would catch a window that grows without end though two of it are
-/// used, as it does if it is only kept.
+/// used, as in ns-2. RFC 9438, section 5.8: a window of 10 that is not full does not grow.
 #[test]
 fn an_unfilled_window_stops_growing() {
-    let window = |after_idle| {
-        let tcp = Tcp { after_idle, initial_window: 2, ..Tcp::modern(Congestion::Reno, 300) };
+    let window = |after_idle, grow_unused| {
+        let tcp = Tcp { after_idle, grow_unused, initial_window: 2, ..Tcp::modern(Congestion::Reno, 300) };
         let (mut sender, mut sent) = (TcpSender::new(&tcp, Duration::ZERO), Count::default());
         let at = |round: u32| Time::ZERO + ms(u64::from(round) * 100);
         sender.supply(at(0), 20, &mut sent);
@@ -76,6 +78,7 @@ fn an_unfilled_window_stops_growing() {
         }
         sender.cwnd()
     };
-    assert_eq!(window(AfterIdle::Keep), 60.0);
-    assert_eq!(window(AfterIdle::Preserve), 18.0);
+    assert_eq!(window(AfterIdle::Keep, true), 60.0);
+    assert_eq!(window(AfterIdle::Keep, false), 10.0);
+    assert_eq!(window(AfterIdle::Preserve, false), 18.0);
 }

@@ -164,6 +164,15 @@ impl Bbr {
         segments
     }
 
+    /// Takes back a reduction that was needless: repair is over, so that the window returns with the current
+    /// acknowledgement, and the search for the full pipe begins again, as in Linux.
+    pub(super) fn undo(&mut self) {
+        (self.full_bandwidth, self.full_rounds) = (0.0, 0);
+        if let RepairState::TimedOut | RepairState::Restarts(_) = self.repair {
+            self.repair = RepairState::Restarts(0);
+        }
+    }
+
     pub(super) fn on_ack(&mut self, size: &mut WindowSize, ack: &AckSample, loss_state: LossState) {
         self.follow_repair(size, ack, loss_state);
         let Some(sample) = self.delivery.acknowledged(ack.now, ack.una) else { return };

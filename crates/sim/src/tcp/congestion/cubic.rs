@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | C | 0.4 | section 5.1 |
 //! | β | 0.7 | section 4.6 |
-//! | α of the Reno-friendly region | 3 (1 − β) / (1 + β), 1 from the former window on | section 4.3 |
+//! | α of the Reno-friendly region | 3 (1 − β) / (1 + β), 1 from the former window on, unless as in Linux | section 4.3 |
 //!
 //! Deviations: an acknowledgement of several segments counts for all of them, so that delayed acknowledgements do not
 //! slow down growth, but it never takes the window beyond the target. The round-trip time is that of the
@@ -22,6 +22,16 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cubic {
+    stage: Stage,
+    /// The stage before the last congestion, to which it returns if that was none (RFC 9438, section 4.9).
+    former: Option<Box<Stage>>,
+    /// The time of the last segment or acknowledgement.
+    active: Time,
+}
+
+/// What is known of the last congestion.
+#[derive(Clone, Debug, Default)]
+struct Stage {
     /// The window at the last congestion, or less if that was smaller than at the one before (fast convergence); 0 if
     /// unknown.
     w_max: f64,
@@ -29,8 +39,6 @@ pub(super) struct Cubic {
     prior: f64,
     /// Congestion avoidance since then.
     epoch: Option<Epoch>,
-    /// The time of the last segment or acknowledgement.
-    active: Time,
 }
 
 /// A congestion avoidance stage.
@@ -62,8 +70,9 @@ impl Cubic {
     /// Grows the window in congestion avoidance.
     pub(super) fn avoid(&mut self, size: &mut WindowSize, sample: &AckSample) {
         let (cwnd, acked) = (size.cwnd, f64::from(sample.acked));
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(sample.now, cwnd, self.w_max));
-        let alpha = if epoch.estimate < self.prior { ALPHA } else { 1.0 };
+        let Stage { w_max, prior, epoch } = &mut self.stage;
+        let epoch = epoch.get_or_insert_with(|| Epoch::begin(sample.now, cwnd, *w_max));
+        let alpha = if sample.as_linux || epoch.estimate < *prior { ALPHA } else { 1.0 };
         epoch.estimate += alpha * acked / cwnd;
         let t = sample.now.since(epoch.start).as_secs();
         size.cwnd = if epoch.window(t) < epoch.estimate {
@@ -81,24 +90,41 @@ impl Cubic {
 
     /// Notes that a segment is sent. `idle` is true if nothing was outstanding.
     pub(super) fn on_send(&mut self, now: Time, idle: bool) {
-        // Pauses do not count (RFC 9438, section 5.8); otherwise the window would be too large after them.
-        if let Some(epoch) = self.epoch.as_mut().filter(|_| idle) {
+        if idle {
+            self.rest(now);
+        }
+        self.active = now;
+    }
+
+    /// Notes that the window was not used from the last segment or acknowledgement until now: such times do not count
+    /// (RFC 9438, section 5.8), since the window would be too large after them.
+    pub(super) fn rest(&mut self, now: Time) {
+        if let Some(epoch) = &mut self.stage.epoch {
             epoch.start += now.since(self.active);
         }
         self.active = now;
     }
 
     pub(super) fn decrease(&mut self, segments: f64, signal: CongestionSignal) -> f64 {
-        self.epoch = None;
-        self.prior = segments;
-        self.w_max = match signal {
+        let w_max = match signal {
             // The next stage begins at the plateau (RFC 9438, section 4.8).
             CongestionSignal::Timeout => 0.0,
             // Fast convergence (section 4.7): a flow whose window has shrunk releases bandwidth to others.
-            CongestionSignal::Loss | CongestionSignal::Mark if segments < self.w_max => segments * (1.0 + BETA) / 2.0,
+            CongestionSignal::Loss | CongestionSignal::Mark if segments < self.stage.w_max => {
+                segments * (1.0 + BETA) / 2.0
+            }
             CongestionSignal::Loss | CongestionSignal::Mark => segments,
         };
+        let former = std::mem::replace(&mut self.stage, Stage { w_max, prior: segments, epoch: None });
+        self.former = Some(Box::new(former));
         segments * BETA
+    }
+
+    /// Takes back what the last congestion changed.
+    pub(super) fn undo(&mut self) {
+        if let Some(former) = self.former.take() {
+            self.stage = *former;
+        }
     }
 }
 
@@ -190,12 +216,12 @@ mod tests {
         let mut cubic = Cubic::default();
         let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value}, not {expected}");
         near(cubic.decrease(100.0, CongestionSignal::Loss), 70.0);
-        near(cubic.w_max, 100.0);
+        near(cubic.stage.w_max, 100.0);
         near(cubic.decrease(80.0, CongestionSignal::Mark), 56.0);
-        near(cubic.w_max, 68.0);
+        near(cubic.stage.w_max, 68.0);
         near(cubic.decrease(90.0, CongestionSignal::Loss), 63.0);
-        near(cubic.w_max, 90.0);
+        near(cubic.stage.w_max, 90.0);
         near(cubic.decrease(50.0, CongestionSignal::Timeout), 35.0);
-        assert_eq!(cubic.w_max, 0.0);
+        assert_eq!(cubic.stage.w_max, 0.0);
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct HyStartPlusPlus {
     samples: u32,
     css: Option<Css>,
     burst: u32,
+    /// The reductions so far. It is for the slow start before the first (RFC 9406, section 4.3).
+    pub(super) reductions: u32,
 }
 
 /// Conservative slow start.
@@ -49,7 +51,7 @@ struct Css {
 impl HyStartPlusPlus {
     pub(super) fn new(paced: bool) -> Self {
         let burst = if paced { u32::MAX } else { BURST };
-        Self { round_end: 0, shortest: None, shortest_before: None, samples: 0, css: None, burst }
+        Self { round_end: 0, shortest: None, shortest_before: None, samples: 0, css: None, burst, reductions: 0 }
     }
 
     /// Grows the window in slow start.

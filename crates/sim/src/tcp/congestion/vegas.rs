@@ -2,7 +2,9 @@
 //! time.
 //!
 //! Once per round trip it compares the expected rate at the shortest round-trip time with the actual rate:
-//! `diff = cwnd (1 − base / rtt)` segments are queued. α = 1, β = 3 and γ = 1 are the values of ns-2.
+//! `diff = cwnd (1 − base / rtt)` segments are queued. α = 1, β = 3 and γ = 1 are the values of ns-2; in Linux α is 2 and
+//! β 4. `rtt` is the mean of a round, as in ns-2, or after slow start the shortest one in it. Linux takes the shortest in
+//! slow start, too, and so fills the queue.
 //!
 //! Slow start doubles the window every other round trip. The comparison is made in the rounds between, in which the
 //! window is constant, as in the paper. Deviations: losses are detected and repaired as by all senders with SACK,
@@ -12,11 +14,10 @@
 //! few segments.
 
 use fairlane_qdisc::Duration;
+use fairlane_scenario::Tcp;
 
 use super::{AckSample, WindowSize};
 
-const ALPHA: f64 = 1.0;
-const BETA: f64 = 3.0;
 const GAMMA: f64 = 1.0;
 /// The smallest window in segments to which Vegas reduces, so that it continues to measure.
 const MIN_CWND: f64 = 2.0;
@@ -25,9 +26,13 @@ const MIN_CWND: f64 = 2.0;
 pub(super) struct Vegas {
     /// The shortest round-trip time so far.
     base: Duration,
-    /// The sum in nanoseconds and the number of the round-trip times of this round.
+    /// The sum in nanoseconds and the number of the round-trip times of this round, or of the shortest one alone.
     sum: u64,
     samples: u32,
+    /// After slow start the shortest round-trip time of a round counts, not their mean.
+    by_least: bool,
+    /// The least and the most segments in queues, α and β.
+    queued: (f64, f64),
     round_end: u32,
     /// Slow start grows the window in this round.
     doubles: bool,
@@ -36,24 +41,28 @@ pub(super) struct Vegas {
 }
 
 impl Vegas {
-    /// Returns the state for an `initial` window, which is the first round. `delayed` is true if the receiver delays
-    /// acknowledgements.
-    pub(super) fn new(initial: u32, delayed: bool) -> Self {
+    /// Returns the state before the first segment; the initial window is the first round.
+    pub(super) fn new(tcp: &Tcp) -> Self {
         Self {
+            by_least: tcp.vegas_least_rtt,
+            queued: if tcp.as_linux { (2.0, 4.0) } else { (1.0, 3.0) },
             base: Duration::from_nanos(u64::MAX),
             sum: 0,
             samples: 0,
-            round_end: initial,
+            round_end: tcp.initial_window,
             doubles: true,
-            min_acked: if delayed { 2 } else { 1 },
+            min_acked: if tcp.delayed_ack.is_some() { 2 } else { 1 },
         }
     }
 
     pub(super) fn grow(&mut self, size: &mut WindowSize, sample: &AckSample) {
         if sample.acked >= self.min_acked {
             self.base = self.base.min(sample.rtt);
-            self.sum = self.sum.saturating_add(sample.rtt.as_nanos());
-            self.samples += 1;
+            let rtt = sample.rtt.as_nanos();
+            (self.sum, self.samples) = match self.samples {
+                1.. if self.by_least && !size.in_slow_start() => (self.sum.min(rtt), 1),
+                samples => (self.sum.saturating_add(rtt), samples + 1),
+            };
         }
         if size.in_slow_start() && self.doubles {
             size.cwnd += 1.0;
@@ -75,23 +84,48 @@ impl Vegas {
                 size.ssthresh = size.cwnd;
             }
             self.doubles = !self.doubles;
-        } else if queued < ALPHA {
+        } else if queued < self.queued.0 {
             size.cwnd += 1.0;
-        } else if queued > BETA {
+        } else if queued > self.queued.1 {
             size.cwnd = (size.cwnd - 1.0).max(MIN_CWND);
+            // Not slow start again.
+            size.ssthresh = size.ssthresh.min(size.cwnd);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use fairlane_scenario::Congestion;
 
     use super::*;
+
+    /// By hand, at 20 segments and a base of 100 ms: round trips of 100, 100 and 400 ms are 200 in the mean, which is 10
+    /// segments queued; the shortest one says that there are none. Would catch a pause that is taken for a queue.
+    #[test]
+    fn a_pause_is_no_queue() {
+        for (by_least, window) in [(false, 19.0), (true, 21.0)] {
+            let base = Duration::from_millis(100);
+            let mut vegas = Vegas { base, by_least, round_end: 3, ..vegas(1, false) };
+            let mut size = WindowSize { cwnd: 20.0, ssthresh: 10.0 };
+            for (una, millis) in [(1, 100), (2, 100), (3, 400)] {
+                let rtt = Duration::from_millis(millis);
+                vegas.grow(&mut size, &AckSample { una, max: 20, rtt, ..AckSample::default() });
+            }
+            assert_eq!(size.cwnd, window);
+        }
+    }
+
+    /// Returns the state for an `initial` window; `delayed`: the receiver delays acknowledgements.
+    fn vegas(initial: u32, delayed: bool) -> Vegas {
+        let delayed_ack = delayed.then(|| Duration::from_millis(40));
+        Vegas::new(&Tcp { initial_window: initial, delayed_ack, ..Tcp::ns2_1999(Congestion::Vegas, 300) })
+    }
 
     /// Returns the window after `rounds` of slow start from 10 segments, in each of which nine tenths of the
     /// acknowledgements are for two segments, after 100 ms, and the others for one, after 140 ms.
     fn slow_start(delayed: bool, rounds: u32) -> WindowSize {
-        let mut vegas = Vegas::new(10, delayed);
+        let mut vegas = vegas(10, delayed);
         let mut size = WindowSize { cwnd: 10.0, ssthresh: 1e6 };
         let mut una = 0;
         for _ in 0..rounds {
@@ -123,11 +157,12 @@ mod tests {
     #[test]
     fn moves_by_one_outside_one_to_three() {
         for (millis, window) in [(104, 21.0), (110, 20.0), (125, 19.0)] {
-            let mut vegas = Vegas { base: Duration::from_millis(100), ..Vegas::new(1, false) };
-            let mut size = WindowSize { cwnd: 20.0, ssthresh: 10.0 };
+            let mut vegas = Vegas { base: Duration::from_millis(100), ..vegas(1, false) };
+            let mut size = WindowSize { cwnd: 20.0, ssthresh: 20.0 };
             let rtt = Duration::from_millis(millis);
             vegas.grow(&mut size, &AckSample { una: 1, max: 20, rtt, ..AckSample::default() });
             assert_eq!(size.cwnd, window, "{millis} ms");
+            assert!(!size.in_slow_start());
         }
     }
 }

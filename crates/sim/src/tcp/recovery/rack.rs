@@ -2,10 +2,14 @@
 //! retransmission is found within a round trip, too; and a probe of the tail shows a loss behind which nothing follows.
 //! Proportional rate reduction (RFC 9937) paces the repair.
 //!
-//! Deviations: receivers here do not report duplicates (DSACK, RFC 2883), so the reordering window stays at a quarter
-//! of the smallest round trip, and a retransmitted probe that was not needed is recognised by its duplicate
-//! acknowledgement. Each segment has its own time at which it counts as lost; the RFC waits for the last one. The
-//! smallest round trip is that of the whole connection.
+//! A reduction that turns out to be [needless](spurious) is taken back (RFC 4015).
+//!
+//! Deviations: each segment has its own time at which it counts as lost; the RFC waits for the last one. The smallest
+//! round trip is that of the whole connection. A needless probe of the tail does not widen the reordering window.
+
+mod spurious;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,9 +22,7 @@ use super::super::rtt::Rtt;
 use super::super::state::{DUPTHRESH, SenderState};
 use super::Advance;
 use super::prr::{Progress, Prr};
-
-#[cfg(test)]
-mod tests;
+use self::spurious::{Evidence, Spurious};
 
 /// The transmissions of the outstanding segments and the progress of recovery.
 #[derive(Clone, Debug, Default)]
@@ -50,16 +52,26 @@ pub(in super::super) struct Rack {
     highest: u32,
     /// Segments have overtaken each other.
     reordered: bool,
+    window: ReorderingWindow,
+    spurious: Spurious,
+    /// Acknowledgements echo timestamps.
+    timestamps: bool,
     /// When the next segment counts as lost, if it does not arrive.
     loss_at: Option<Time>,
-    /// An acknowledgement of this ends recovery.
+    /// An acknowledgement of this ends recovery, or the reduction after a mark.
     end: u32,
+    /// The window falls to the threshold after a mark, outside recovery (Congestion Window Reduced in Linux).
+    slowing: bool,
+    /// The oldest unacknowledged segment at the last timeout.
+    timed_out_at: Option<u32>,
     prr: Prr,
     /// When a probe of the tail is due.
     probe_at: Option<Time>,
     probe: Option<Probe>,
     /// The segments that the current acknowledgement delivers.
     delivered: u32,
+    /// It delivers a segment that was sent once, before the timeout that F-RTO examines.
+    original: bool,
     /// The first unacknowledged segment before the current acknowledgement.
     una_before: u32,
     /// The ranges of segments that it delivers; kept for its memory.
@@ -89,6 +101,38 @@ struct Probe {
     /// The probe repeated a segment.
     again: bool,
 }
+
+/// How much the reordering window has grown because segments were sent again that were only late (RFC 8985, section
+/// 6.2, step 4).
+#[derive(Clone, Copy, Debug, Default)]
+struct ReorderingWindow {
+    /// The rounds with duplicates: RACK.reo_wnd_mult − 1.
+    widened: u32,
+    /// The recoveries after which it shrinks again (RACK.reo_wnd_persist).
+    persists: u32,
+    /// Duplicates in acknowledgements below this belong to a round that has counted (RACK.dsack_round).
+    round_end: u32,
+}
+
+impl ReorderingWindow {
+    /// Handles a duplicate: at most one in a round trip counts. `max` is one past the highest segment sent.
+    fn on_duplicate(&mut self, una: u32, max: u32) {
+        if una >= self.round_end {
+            *self = Self { widened: self.widened.saturating_add(1), persists: PERSISTENCE, round_end: max };
+        }
+    }
+
+    /// Handles the end of a recovery.
+    fn on_recovered(&mut self) {
+        self.persists = self.persists.saturating_sub(1);
+        if self.persists == 0 {
+            self.widened = 0;
+        }
+    }
+}
+
+/// The recoveries without duplicates that a wide reordering window survives (RFC 8985, section 6.2).
+const PERSISTENCE: u32 = 16;
 
 /// The time, and the sender's timing state.
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +169,11 @@ const ACK_DELAY: Duration = Duration::from_millis(200);
 const FIRST_PROBE: Duration = Duration::from_millis(1000);
 
 impl Rack {
+    /// Returns the state before the first segment. `timestamps`: acknowledgements echo them.
+    pub(super) fn new(timestamps: bool) -> Self {
+        Self { timestamps, ..Self::default() }
+    }
+
     /// Notes a transmission of `seq`.
     #[inline(never)]
     pub(super) fn on_send(&mut self, state: &SenderState, seq: u32, clock: Clock) {
@@ -141,6 +190,7 @@ impl Rack {
                     self.lost.remove(&seq);
                 }
                 *segment = Outstanding { sent: now, number, again: true, lost: false, ..*segment };
+                self.spurious.copied(now);
             }
             None => {
                 let segment = Outstanding { sent: now, number, again: false, arrived: false, lost: false };
@@ -149,7 +199,7 @@ impl Rack {
             }
         }
         self.transmissions.push_back((number, seq));
-        if state.recovering {
+        if state.recovering || self.slowing {
             self.prr.sent();
         }
     }
@@ -158,7 +208,9 @@ impl Rack {
     #[inline(never)]
     pub(super) fn note(&mut self, state: &mut SenderState, ack: Ack, now: Time) -> bool {
         let ack = &ack;
+        let duplicate = ack.sack.duplicate(ack.next);
         self.delivered = 0;
+        self.original = false;
         self.una_before = self.first;
         let mut fresh = std::mem::take(&mut self.fresh);
         fresh.clear();
@@ -181,30 +233,89 @@ impl Rack {
             if from >= state.una {
                 state.window.arrived(from, to);
             }
-            (from..to).for_each(|seq| self.deliver(seq, now));
+            let echo = Some(ack.echo).filter(|_| self.timestamps && from < state.una);
+            (from..to).for_each(|seq| self.deliver(seq, now, echo));
         }
         self.fresh = fresh;
         self.count_arrived += new;
         self.count_arrived -= self.arrived.remove_below(state.una);
         self.segments.drain(..(state.una.saturating_sub(self.first) as usize).min(self.segments.len()));
         self.first = state.una;
-        self.judge_probe(state, ack, new > 0);
+        self.on_duplicate(state, duplicate);
+        self.judge_probe(state, ack, (new > 0, duplicate));
+        self.judge_reduction(state, ack, new > 0);
         new > 0
     }
 
-    /// Handles the arrival of `seq`: steps 1 to 3 of RFC 8985, section 6.2.
-    fn deliver(&mut self, seq: u32, now: Time) {
+    /// Handles the report of segments that have arrived once more.
+    fn on_duplicate(&mut self, state: &SenderState, duplicate: Option<(u32, u32)>) {
+        let Some((start, end)) = duplicate.filter(|(start, end)| start < end) else { return };
+        self.spurious.duplicated(start, end);
+        if !self.is_of_probe(end) {
+            self.window.on_duplicate(state.una, state.max);
+        }
+    }
+
+    /// Returns true if a duplicate that ends at `end` is the probe of the tail.
+    fn is_of_probe(&self, end: u32) -> bool {
+        self.probe.is_some_and(|probe| probe.again && probe.end == end)
+    }
+
+    /// Takes the last reduction back if an acknowledgement shows that it was needless.
+    fn judge_reduction(&mut self, state: &mut SenderState, ack: &Ack, new: bool) {
+        let advances = state.una > self.una_before;
+        let evidence = Evidence {
+            una: state.una,
+            advances,
+            out_of_order: new || !advances,
+            original: self.original,
+            echo: self.timestamps.then_some(ack.echo),
+            copies_out: state.recovering && self.copies_out() > 0,
+            recovery: state.recovering.then_some(self.end),
+            timed_out: self.una_before < state.fast_from,
+            has_new: state.has_new(),
+        };
+        if let Some(former) = self.spurious.judge(evidence) {
+            self.undo(state);
+            state.undo(former);
+        }
+    }
+
+    /// Returns the number of retransmissions in the network.
+    fn copies_out(&self) -> u32 {
+        self.segments.iter().filter(|segment| segment.again && !segment.arrived && !segment.lost).count() as u32
+    }
+
+    /// Counts nothing as lost, until the times of transmissions say so again.
+    fn undo(&mut self, state: &SenderState) {
+        self.reordered |= state.recovering;
+        self.lost.clear();
+        self.transmissions.clear();
+        for (segment, seq) in self.segments.iter_mut().zip(self.first..) {
+            segment.lost = false;
+            if !segment.arrived {
+                self.transmissions.push_back((segment.number, seq));
+            }
+        }
+        self.transmissions.make_contiguous().sort_unstable();
+    }
+
+    /// Handles the arrival of `seq`: steps 1 to 3 of RFC 8985, section 6.2. `echo` is the timestamp echoed, if `seq` is
+    /// acknowledged cumulatively: for a segment that is out of order it is that of an earlier one (RFC 7323, section
+    /// 4.3).
+    fn deliver(&mut self, seq: u32, now: Time, echo: Option<Time>) {
         let Some(place) = self.segments.get_mut(seq.saturating_sub(self.first) as usize) else { return };
         let segment = *place;
         (place.arrived, place.lost) = (true, false);
         self.delivered += 1;
+        self.original |= !segment.again && self.spurious.examines(seq);
         if segment.lost {
             self.lost.remove(&seq);
         }
         let rtt = now.since(segment.sent);
-        // No round trip is that short, so it was an earlier copy. The echoed timestamp does not tell: for a segment
-        // that is out of order it is that of an earlier one (RFC 7323, section 4.3).
-        let unclear = segment.again && self.min_rtt.is_some_and(|least| rtt < least);
+        // It was an earlier copy if this one had not been sent, or no round trip is that short.
+        let early = echo.is_some_and(|echo| echo < segment.sent) || self.min_rtt.is_some_and(|least| rtt < least);
+        let unclear = segment.again && early;
         if !unclear {
             if !segment.again {
                 self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
@@ -219,10 +330,11 @@ impl Rack {
         }
     }
 
-    /// Learns from an acknowledgement whether a probe repaired a loss (RFC 8985, section 7.4).
-    fn judge_probe(&mut self, state: &mut SenderState, ack: &Ack, new: bool) {
+    /// Learns from an acknowledgement whether a probe repaired a loss (RFC 8985, section 7.4.2).
+    fn judge_probe(&mut self, state: &mut SenderState, ack: &Ack, (new, duplicate): (bool, Option<(u32, u32)>)) {
         let Some(probe) = self.probe.filter(|probe| ack.next >= probe.end) else { return };
-        if !probe.again || (ack.next == probe.end && self.delivered == 0 && !new) {
+        let needless = duplicate.is_some_and(|(_, end)| self.is_of_probe(end));
+        if !probe.again || needless || (ack.next == probe.end && self.delivered == 0 && !new) {
             // New data has arrived, or both copies have.
             self.probe = None;
         } else if ack.next > probe.end {
@@ -238,12 +350,21 @@ impl Rack {
     /// Handles an acknowledgement of new segments.
     #[inline(never)]
     pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: AckSample, grow: bool) -> Advance {
-        if !state.recovering {
+        if self.slowing {
+            if state.una >= self.end {
+                self.slowing = false;
+                state.window.resume(f64::INFINITY);
+            }
+        } else if !state.recovering {
             if grow {
                 state.window.grow(&sample);
             }
+            if self.una_before < state.fast_from && state.una >= state.fast_from {
+                self.window.on_recovered();
+            }
         } else if state.una >= self.end {
             state.recovering = false;
+            self.window.on_recovered();
             if !state.window.has_model() {
                 state.window.resume(f64::INFINITY);
             }
@@ -257,7 +378,7 @@ impl Rack {
         let flight = self.flight_before(state);
         let lost = self.find_losses(state, clock);
         let begins = lost && self.begin(state, flight);
-        if state.recovering && self.delivered > 0 {
+        if (state.recovering || self.slowing) && self.delivered > 0 {
             self.reduce(state, state.una > self.una_before && !lost);
         }
         if self.delivered > 0 {
@@ -319,7 +440,8 @@ impl Rack {
             return Duration::ZERO;
         }
         let quarter = self.min_rtt.unwrap_or(self.rtt).as_nanos() / 4;
-        Duration::from_nanos(srtt.map_or(quarter, |srtt| quarter.min(srtt.as_nanos())))
+        let window = quarter.saturating_mul(u64::from(self.window.widened) + 1);
+        Duration::from_nanos(srtt.map_or(window, |srtt| window.min(srtt.as_nanos())))
     }
 
     /// Begins a recovery, unless one is going on or the losses are of a window that has been reduced already.
@@ -327,14 +449,23 @@ impl Rack {
         if state.recovering || state.una < state.fast_from {
             return false;
         }
+        self.spurious.reduced(state.window.size(), state.una, self.copies_out());
         state.cut();
         state.window.resume(f64::INFINITY);
         state.recovering = true;
+        self.slowing = false;
         self.end = state.max;
         self.prr = Prr::begin(flight);
         self.probe_at = None;
         self.probe = None;
         true
+    }
+
+    /// Lets the window fall to the threshold, after a mark.
+    pub(super) fn slow_down(&mut self, state: &mut SenderState) {
+        (self.slowing, self.end) = (true, state.max);
+        self.prr = Prr::begin(self.flight_before(state));
+        self.reduce(state, false);
     }
 
     /// Sets the window by proportional rate reduction; BBR has its own way.
@@ -349,10 +480,21 @@ impl Rack {
     }
 
     /// Handles a retransmission timeout: the first segment is lost, and those sent a round trip ago (RFC 8985, section
-    /// 6.3).
+    /// 6.3). The threshold is reduced once for a loss, however often its repair is lost (RFC 5681, section 3.1).
     pub(super) fn on_timeout(&mut self, state: &mut SenderState, clock: Clock) {
         let patience = self.rtt + self.reordering_window(state, clock.srtt);
-        state.time_out();
+        let again = state.una < state.fast_from;
+        let repeated = again && self.timed_out_at == Some(state.una);
+        let examines = repeated || !(again || state.recovering);
+        self.spurious.timed_out(examines.then_some(state.max));
+        if repeated || state.recovering {
+            state.collapse();
+        } else {
+            self.spurious.reduced(state.window.size(), state.una, self.copies_out());
+            state.time_out();
+        }
+        self.timed_out_at = Some(state.una);
+        self.slowing = false;
         // Only lost segments are sent again.
         state.next = state.max;
         for place in 0..self.segments.len() {
@@ -429,9 +571,17 @@ impl Rack {
         state.max - state.una - self.arrived(state) - self.lost.len() as u32
     }
 
+    /// Forgets what there was before the last reduction.
+    pub(super) fn keep_reduction(&mut self) {
+        self.spurious.forget();
+    }
+
     /// Returns the first lost segment or, if there is none, a new one.
     #[inline(never)]
     pub(super) fn pick(&mut self, state: &mut SenderState) -> Option<u32> {
+        if self.spurious.probes() {
+            return state.step();
+        }
         self.lost.first().copied().or_else(|| state.step())
     }
 }

@@ -1,9 +1,10 @@
 //! Validation of the congestion window (RFC 2861): a window that has not been used says little about the path.
 //!
-//! * Idle: for each retransmission timeout since the last segment the window is halved, down to the initial one, as
-//!   Linux does; the RFC goes down to one segment.
+//! * Idle: for each retransmission timeout since the last segment the window is halved.
 //! * Limited by the application: if the window has not been filled for a retransmission timeout, it falls to the mean
 //!   of itself and its used part.
+//!
+//! The least window, and the least that counts as used, is one segment by the RFC, and the initial window in Linux.
 //!
 //! In both cases the slow start threshold is three quarters of the window before, or what it was if that is more.
 
@@ -14,19 +15,20 @@ use super::super::congestion::WindowSize;
 /// The use of a window.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Decay {
-    /// The initial window.
-    initial: f64,
+    /// The least window that either rule leaves, in segments.
+    least: f64,
     /// The time of the last transmission (T_last of RFC 2861); `None` before the first.
     last_sent: Option<Time>,
-    /// The time at which the window was last full or reduced (T_prev).
-    since: Time,
+    /// The time at which the window was last full or reduced (T_prev), at first that of the first segment; `None` before
+    /// it.
+    since: Option<Time>,
     /// The most segments outstanding since then (W_used).
     used: u32,
 }
 
 impl Decay {
-    pub(super) fn new(initial_window: u32) -> Self {
-        Self { initial: f64::from(initial_window), last_sent: None, since: Time::ZERO, used: 0 }
+    pub(super) fn new(least: u32) -> Self {
+        Self { least: f64::from(least), last_sent: None, since: None, used: 0 }
     }
 
     /// Reduces the window before the first segment after an idle time.
@@ -37,7 +39,7 @@ impl Decay {
             return;
         }
         size.ssthresh = size.ssthresh.max(0.75 * size.cwnd);
-        let least = size.cwnd.min(self.initial);
+        let least = size.cwnd.min(self.least);
         for _ in 0..timeouts {
             if size.cwnd <= least {
                 break;
@@ -45,28 +47,32 @@ impl Decay {
             size.cwnd /= 2.0;
         }
         size.cwnd = size.cwnd.max(least);
-        (self.since, self.used) = (now, 0);
+        (self.since, self.used) = (Some(now), 0);
     }
 
     /// Notes a transmission.
     pub(super) fn on_send(&mut self, now: Time) {
         self.last_sent = Some(now);
+        self.since.get_or_insert(now);
     }
 
     /// Notes that the window is full.
     pub(super) fn on_full(&mut self, now: Time) {
-        (self.since, self.used) = (now, 0);
+        (self.since, self.used) = (Some(now), 0);
     }
 
     /// Notes that the window has room but there are no data, with `flight` segments outstanding.
     pub(super) fn on_application_limited(&mut self, size: &mut WindowSize, now: Time, flight: u32, timeout: Duration) {
         self.used = self.used.max(flight);
-        if now.since(self.since) < timeout {
+        if self.since.is_none_or(|since| now.since(since) < timeout) {
             return;
         }
-        size.ssthresh = size.ssthresh.max(0.75 * size.cwnd);
-        size.cwnd = size.cwnd.min((size.cwnd + f64::from(self.used)) / 2.0).max(1.0);
-        (self.since, self.used) = (now, 0);
+        let used = f64::from(self.used).max(self.least);
+        if used < size.cwnd {
+            size.ssthresh = size.ssthresh.max(0.75 * size.cwnd);
+            size.cwnd = (size.cwnd + used) / 2.0;
+        }
+        (self.since, self.used) = (Some(now), 0);
     }
 }
 

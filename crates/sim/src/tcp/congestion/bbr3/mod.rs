@@ -35,7 +35,7 @@ use fairlane_qdisc::{Duration, Seed, Stream, Time};
 
 use self::cycle::Cycle;
 use self::model::{Aggregation, FullPipe, RoundTrip, Rounds};
-use self::signals::Signals;
+use self::signals::{BeforeLoss, Signals};
 use super::delivery::{DeliveryRate, FlightSample, RateSample};
 use super::recent_max::RecentMax;
 use super::{AckSample, CongestionSignal, LossState, WindowSize};
@@ -139,6 +139,7 @@ pub(in super::super) struct Bbr3 {
     round_trip: RoundTrip,
     aggregation: Aggregation,
     signals: Signals,
+    before_loss: BeforeLoss,
     cycle: Cycle,
     max_bandwidth: RecentMax,
     /// BBR.bw: the bandwidth within its short-term bound, in segments per second.
@@ -176,6 +177,7 @@ impl Bbr3 {
             round_trip: RoundTrip::default(),
             aggregation: Aggregation::default(),
             signals: Signals::default(),
+            before_loss: BeforeLoss::default(),
             cycle: Cycle::default(),
             max_bandwidth: RecentMax::default(),
             bandwidth: 0.0,

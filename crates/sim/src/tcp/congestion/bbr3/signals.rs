@@ -4,7 +4,28 @@
 use fairlane_qdisc::Time;
 
 use super::super::delivery::FlightSample;
-use super::{BANDWIDTH_CYCLES, BETA, Bbr3, Delivery, LOSS_THRESHOLD, State, is_too_high};
+use super::{BANDWIDTH_CYCLES, BETA, Bbr3, Delivery, LOSS_THRESHOLD, Repair, State, is_too_high};
+
+/// The state before the first congestion of a round (BBRSaveStateUponLoss).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BeforeLoss {
+    pub(super) state: State,
+    pub(super) bandwidth_shortterm: f64,
+    pub(super) inflight_shortterm: f64,
+    pub(super) inflight_longterm: f64,
+}
+
+impl Default for BeforeLoss {
+    fn default() -> Self {
+        let unbounded = f64::INFINITY;
+        Self {
+            state: State::Startup,
+            bandwidth_shortterm: unbounded,
+            inflight_shortterm: unbounded,
+            inflight_longterm: unbounded,
+        }
+    }
+}
 
 /// The delivery and the losses of the current round trip.
 #[derive(Clone, Debug, Default)]
@@ -90,8 +111,34 @@ impl Bbr3 {
     pub(super) fn note_loss(&mut self) {
         if !self.signals.congested {
             self.signals.end = self.delivery.delivered();
+            self.before_loss = BeforeLoss {
+                state: self.state,
+                bandwidth_shortterm: self.bandwidth_shortterm,
+                inflight_shortterm: self.inflight_shortterm,
+                inflight_longterm: self.inflight_longterm,
+            };
         }
         self.signals.congested = true;
+    }
+
+    /// Takes back a reduction that was needless (BBRHandleSpuriousLossDetection): repair is over, so that the window
+    /// returns with the current acknowledgement.
+    pub(in super::super::super) fn undo(&mut self) {
+        let before = self.before_loss;
+        self.signals.congested = false;
+        self.full.restart(0.0);
+        self.bandwidth_shortterm = self.bandwidth_shortterm.max(before.bandwidth_shortterm);
+        self.inflight_shortterm = self.inflight_shortterm.max(before.inflight_shortterm);
+        self.inflight_longterm = self.inflight_longterm.max(before.inflight_longterm);
+        match before.state {
+            _ if self.state == State::ProbeRtt || self.state == before.state => {}
+            State::Startup => self.state = State::Startup,
+            State::Up => self.start_up(self.signals.rate),
+            State::Drain(_) | State::Down | State::Cruise | State::Refill | State::ProbeRtt => {}
+        }
+        if let Repair::TimedOut | Repair::Timeout(_) = self.repair {
+            self.repair = Repair::Timeout(0);
+        }
     }
 
     /// Handles a lost segment (HandleLostPacket).

@@ -1,0 +1,146 @@
+//! Evidence that a reduction of the window was needless, because segments were late and not lost.
+//!
+//! | evidence | source |
+//! |---|---|
+//! | an acknowledgement echoes a timestamp from before the first retransmission | Eifel (RFC 3522) |
+//! | each retransmission has been reported as a duplicate | RFC 3708 |
+//! | after a timeout, a segment arrives that was sent once | F-RTO (RFC 5682, section 3) |
+//!
+//! In fast recovery a timestamp counts when recovery ends or no retransmission is in the network: before, a late
+//! segment may hide a lost one, as in Linux.
+
+use fairlane_qdisc::Time;
+
+use super::super::super::congestion::WindowSize;
+
+/// The last reduction for a loss, and the state of F-RTO.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Spurious {
+    /// `None`: there was none, or it is known to be right or needless.
+    last: Option<Reduction>,
+    frto: Option<Frto>,
+}
+
+/// A reduction for a loss.
+#[derive(Clone, Copy, Debug)]
+struct Reduction {
+    /// The window and the threshold before.
+    former: WindowSize,
+    /// The oldest unacknowledged segment then.
+    from: u32,
+    /// The retransmissions that no duplicate has been reported for.
+    copies: u32,
+    /// When the first retransmission since was sent.
+    first_copy: Option<Time>,
+}
+
+/// F-RTO after a timeout.
+#[derive(Clone, Copy, Debug)]
+struct Frto {
+    /// One past the highest segment sent before the timeout.
+    end: u32,
+    /// The first acknowledgement after it has come, and new segments are sent in place of lost ones (step 2b).
+    probes: bool,
+}
+
+/// An acknowledgement, as far as it is evidence.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Evidence {
+    /// The oldest unacknowledged segment.
+    pub(super) una: u32,
+    /// It acknowledges new segments cumulatively.
+    pub(super) advances: bool,
+    /// It acknowledges new segments selectively, or nothing new.
+    pub(super) out_of_order: bool,
+    /// It delivers a segment that was sent once, before the timeout.
+    pub(super) original: bool,
+    /// The timestamp that it echoes; `None` without timestamps.
+    pub(super) echo: Option<Time>,
+    /// A retransmission is in the network.
+    pub(super) copies_out: bool,
+    /// Fast recovery goes on, up to this segment.
+    pub(super) recovery: Option<u32>,
+    /// Segments that were sent before a timeout are outstanding.
+    pub(super) timed_out: bool,
+    /// There are new segments to send.
+    pub(super) has_new: bool,
+}
+
+impl Spurious {
+    /// Notes a reduction of the window `former`, with `copies` retransmissions in the network.
+    pub(super) fn reduced(&mut self, former: WindowSize, from: u32, copies: u32) {
+        self.last = Some(Reduction { former, from, copies, first_copy: None });
+    }
+
+    /// Notes a retransmission.
+    pub(super) fn copied(&mut self, now: Time) {
+        if let Some(last) = &mut self.last {
+            last.copies += 1;
+            last.first_copy.get_or_insert(now);
+        }
+    }
+
+    /// Notes that segments `[start, end)` arrived once more.
+    pub(super) fn duplicated(&mut self, start: u32, end: u32) {
+        if let Some(last) = self.last.as_mut().filter(|last| last.from < end) {
+            last.copies = last.copies.saturating_sub(end - start);
+        }
+    }
+
+    /// Begins F-RTO, with `end` one past the highest segment sent, or ends it.
+    pub(super) fn timed_out(&mut self, end: Option<u32>) {
+        self.frto = end.map(|end| Frto { end, probes: false });
+    }
+
+    /// Returns true if F-RTO sends new segments in place of lost ones.
+    pub(super) fn probes(&self) -> bool {
+        self.frto.is_some_and(|frto| frto.probes)
+    }
+
+    /// Returns true if `seq` was sent before the timeout that F-RTO examines.
+    pub(super) fn examines(&self, seq: u32) -> bool {
+        self.frto.is_some_and(|frto| seq < frto.end)
+    }
+
+    /// Returns the window to return to if an acknowledgement shows that the last reduction was needless.
+    pub(super) fn judge(&mut self, evidence: Evidence) -> Option<WindowSize> {
+        let last = self.last.filter(|last| self.is_needless(last, &evidence));
+        if last.is_some() {
+            self.forget();
+        } else {
+            self.follow_frto(&evidence);
+        }
+        last.map(|last| last.former)
+    }
+
+    /// Forgets the last reduction: it stays.
+    pub(super) fn forget(&mut self) {
+        (self.last, self.frto) = (None, None);
+    }
+
+    fn is_needless(&self, last: &Reduction, evidence: &Evidence) -> bool {
+        let Some(first_copy) = last.first_copy else { return false };
+        let late = evidence.advances && evidence.echo.is_some_and(|echo| echo < first_copy);
+        last.copies == 0
+            || match evidence.recovery {
+                Some(end) => late && (evidence.una >= end || !evidence.copies_out),
+                None => evidence.timed_out && (late || (self.frto.is_some() && evidence.original)),
+            }
+    }
+
+    /// Steps 2 and 3a of RFC 5682, section 3.1.
+    fn follow_frto(&mut self, evidence: &Evidence) {
+        let Some(frto) = &mut self.frto else { return };
+        let goes_on = if frto.probes {
+            !evidence.out_of_order
+        } else if evidence.advances {
+            frto.probes = evidence.has_new;
+            frto.probes && evidence.una < frto.end
+        } else {
+            true
+        };
+        if !goes_on {
+            self.frto = None;
+        }
+    }
+}
