@@ -401,7 +401,7 @@ impl TcpSender {
         }
         for _ in 0..self.recovery.room(&self.state) {
             if self.state.window.holds_back(now) {
-                return self.state.note_use(true);
+                return self.state.note_use(self.state.half_out());
             }
             let Some(seq) = self.recovery.pick(&mut self.state) else {
                 self.state.window.on_application_limited(self.recovery.in_flight(&self.state));

@@ -4,7 +4,7 @@ use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{AfterIdle, Congestion, Tcp};
 use fairlane_sim::tcp::{Ack, Opening, SackBlocks, Segment, SegmentSink, TcpSender};
 
-use super::path::ms;
+use super::path::{Path, ms};
 
 #[derive(Default)]
 struct Count(u32);
@@ -81,4 +81,36 @@ fn an_unfilled_window_stops_growing() {
     assert_eq!(window(AfterIdle::Keep, true), 60.0);
     assert_eq!(window(AfterIdle::Keep, false), 10.0);
     assert_eq!(window(AfterIdle::Preserve, false), 18.0);
+}
+
+/// RFC 9438, section 5.8, and RFC 9002, section 7.8: after 500 calls that need two segments each the initial window of
+/// ten has at most doubled, as Linux allows in slow start. Would catch a window that grows with each answer.
+#[test]
+fn calls_leave_the_window_small() {
+    for congestion in Congestion::ALL {
+        for tcp in [Tcp::modern(congestion, 10_000), Tcp::linux(congestion, 10_000)] {
+            let mut path = Path::new(&tcp, ms(20));
+            for call in 1..=500 {
+                path.supply(2 * call);
+                path.run_to(u64::from(call) * 40);
+                assert_eq!(path.sender.acknowledged(), 2 * call, "{}", congestion.name());
+            }
+            assert!(path.sender.cwnd() <= 20.0, "{}: {}", congestion.name(), path.sender.cwnd());
+        }
+    }
+}
+
+/// A connection that begins 5 s after its sender was made has its whole initial window. Would catch an idle time that
+/// counts from the start of the simulation.
+#[test]
+fn a_late_start_is_no_idle_time() {
+    for after_idle in AfterIdle::ALL {
+        let tcp = Tcp { after_idle, ..Tcp::modern(Congestion::Cubic, 10_000) };
+        let mut path = Path::new(&tcp, ms(20));
+        path.run_to(5_000);
+        path.supply(5);
+        path.run_to(5_010);
+        path.supply(100);
+        assert_eq!((path.sender.cwnd(), path.sender.sent()), (10.0, 10), "{}", after_idle.name());
+    }
 }

@@ -17,6 +17,7 @@ mod rack;
 mod receiver;
 mod recovery;
 mod robust;
+mod spurious;
 mod supply;
 mod timers;
 

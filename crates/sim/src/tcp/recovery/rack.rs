@@ -5,7 +5,8 @@
 //! A reduction that turns out to be [needless](spurious) is taken back (RFC 4015).
 //!
 //! Deviations: each segment has its own time at which it counts as lost; the RFC waits for the last one. The smallest
-//! round trip is that of the whole connection. A needless probe of the tail does not widen the reordering window.
+//! round trip is that of the whole connection. A needless probe of the tail does not widen the reordering window. Any
+//! other duplicate counts as reordering, so that the window also widens where there are no timestamps.
 
 mod spurious;
 #[cfg(test)]
@@ -252,6 +253,7 @@ impl Rack {
         let Some((start, end)) = duplicate.filter(|(start, end)| start < end) else { return };
         self.spurious.duplicated(start, end);
         if !self.is_of_probe(end) {
+            self.reordered = true;
             self.window.on_duplicate(state.una, state.max);
         }
     }

@@ -1,0 +1,122 @@
+//! Segments that are late and not lost: reductions that are taken back (RFC 3522, RFC 4015, RFC 5682), duplicates that
+//! are reported (RFC 2883), and the reordering window that follows (RFC 8985). The round-trip time is 100 ms.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use fairlane_qdisc::Time;
+use fairlane_scenario::{Congestion, Tcp};
+use fairlane_sim::tcp::{SackBlocks, TcpReceiver};
+
+use super::path::{Passage, Path, ms};
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + ms(millis)
+}
+
+fn modern(congestion: Congestion, timestamps: bool) -> Tcp {
+    Tcp { timestamps, delayed_ack: None, ..Tcp::modern(congestion, 300) }
+}
+
+/// Runs a sender of `supply` segments up to `end`. What is sent from `silent.0` to `silent.1` arrives after that, in
+/// order; all times are in milliseconds. Returns the path and the window before the silence.
+fn pause(tcp: &Tcp, supply: u32, silent: (u64, u64), end: u64) -> (Path, (f64, f64)) {
+    let clock = Rc::new(Cell::new(Time::ZERO));
+    let now = Rc::clone(&clock);
+    let mut path = Path::new(tcp, ms(100)).deciding(move |_, _| {
+        let held = at(silent.0) <= now.get() && now.get() < at(silent.1);
+        if held { Passage::Late(at(silent.1).since(now.get())) } else { Passage::Arrives }
+    });
+    path.supply(supply);
+    let mut before = (0.0, 0.0);
+    while let Some(next) = path.next_time().filter(|next| *next <= at(end)) {
+        clock.set(next);
+        if next < at(silent.1) && path.sender.timeouts() == 0 && path.sender.retransmissions() == 0 {
+            before = (path.sender.cwnd(), path.sender.ssthresh());
+        }
+        path.step();
+    }
+    (path, before)
+}
+
+/// The network is silent for 0.9 s, which loses nothing. By hand: the probe of the tail goes 200 ms after the last
+/// segment and the timeout comes 300 ms after the probe; the next would come after the silence. Without timestamps the
+/// timeout is 200 ms, so there is a second one. Whether timestamps show it or, without them, F-RTO, the window and the
+/// threshold are those before. Would catch a window that is sent again, and a cut that stays.
+#[test]
+fn a_silence_is_no_loss() {
+    for congestion in [Congestion::Reno, Congestion::Cubic, Congestion::Dctcp, Congestion::Prague] {
+        for timestamps in [true, false] {
+            let (path, before) = pause(&modern(congestion, timestamps), u32::MAX, (350, 1_250), 1_600);
+            let name = congestion.name();
+            assert_eq!(path.sender.timeouts(), if timestamps { 1 } else { 2 }, "{name}");
+            assert!(path.sender.retransmissions() <= 2, "{name}: {} copies", path.sender.retransmissions());
+            assert!(path.sender.cwnd() >= before.0, "{name}: {} from {before:?}", path.sender.cwnd());
+            assert!(path.sender.ssthresh() >= before.1, "{name}: {} from {before:?}", path.sender.ssthresh());
+        }
+    }
+}
+
+/// RFC 8985, section 7.4.2, case 1: a silence of 320 ms at the end of the data causes a probe, which repeats the last
+/// segment and is reported as a duplicate, also by the acknowledgement that was delayed. Would catch a window that the
+/// probe halves.
+#[test]
+fn a_needless_probe_reduces_nothing() {
+    for supply in 20..60 {
+        let tcp = Tcp { delayed_ack: Some(ms(40)), ..modern(Congestion::Reno, true) };
+        let (path, before) = pause(&tcp, supply, (150, 470), 2_000);
+        assert_eq!((path.sender.acknowledged(), path.sender.timeouts()), (supply, 0));
+        assert_eq!(path.sender.ssthresh(), before.1, "{supply} segments");
+    }
+}
+
+/// By hand: each tenth segment from 30 on is 60 ms late. The reordering window is a quarter of the round trip, 25 ms,
+/// so the first is sent again, 50 ms after a round with a duplicate, so the second, and 75 ms from then on. Each
+/// reduction is taken back when the duplicate is reported. Would catch a window that does not grow, or forgets.
+#[test]
+fn the_reordering_window_grows_with_each_round_of_duplicates() {
+    for timestamps in [true, false] {
+        let late = |seq: u32, copy| copy == 0 && seq >= 30 && seq % 40 == 30;
+        let mut path = Path::new(&Tcp { window: 20, ..modern(Congestion::Reno, timestamps) }, ms(100))
+            .deciding(move |seq, copy| if late(seq, copy) { Passage::Late(ms(60)) } else { Passage::Arrives });
+        path.supply(u32::MAX);
+        path.run_to(5_000);
+        assert_eq!((path.sender.retransmissions(), path.sender.timeouts()), (2, 0), "{timestamps}");
+        assert_eq!((path.sender.cwnd(), path.sender.ssthresh()), (20.0, 20.0), "{timestamps}");
+    }
+}
+
+/// Of two segments that are sent again one was lost, so the reduction of 20 to 10 stays. Would catch an undo by the
+/// duplicate of the other one.
+#[test]
+fn a_loss_beside_a_late_segment_counts() {
+    for timestamps in [true, false] {
+        let mut path = Path::new(&Tcp { window: 20, ..modern(Congestion::Reno, timestamps) }, ms(100)).deciding(
+            |seq, copy| match (seq, copy) {
+                (50, 0) => Passage::Late(ms(60)),
+                (51, 0) => Passage::Lost,
+                _ => Passage::Arrives,
+            },
+        );
+        path.supply(u32::MAX);
+        path.run_to(700);
+        assert_eq!((path.sender.retransmissions(), path.sender.ssthresh()), (2, 10.0), "{timestamps}");
+    }
+}
+
+/// RFC 2883, section 4: the first block is the segment that came once more, below the acknowledgement (4.1.1) or in a
+/// block above it (4.2). RFC 6675 has no use for it, and without SACK there is none.
+#[test]
+fn receivers_report_duplicates() {
+    let blocks = |tcp: &Tcp, seqs: &[u32]| {
+        let mut receiver = TcpReceiver::new(tcp);
+        let acks = seqs.iter().map(|seq| receiver.on_segment(Time::ZERO, *seq, Time::ZERO, false, false).ack);
+        acks.last().flatten().map_or(SackBlocks::default(), |ack| ack.sack).as_slice().to_vec()
+    };
+    let rack = modern(Congestion::Reno, true);
+    assert_eq!(blocks(&rack, &[0, 1, 2, 1]), [(1, 2)]);
+    assert_eq!(blocks(&rack, &[0, 1, 3, 4, 5, 4]), [(4, 5), (3, 6)]);
+    assert_eq!(blocks(&rack, &[0, 1, 3, 6, 9, 3]), [(3, 4), (3, 4), (9, 10)]);
+    assert_eq!(blocks(&modern(Congestion::Sack, true), &[0, 1, 3, 4, 5, 4]), [(3, 6)]);
+    assert_eq!(blocks(&modern(Congestion::NewReno, true), &[0, 1, 3, 4, 5, 4]), []);
+}
