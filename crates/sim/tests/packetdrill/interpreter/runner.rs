@@ -81,6 +81,8 @@ pub(crate) struct Runner<'a> {
     /// What was sent and has not been compared.
     wire: VecDeque<Sent>,
     connection: Connection,
+    /// When the first packet of the handshake was sent.
+    opened: Time,
     stream: Stream,
     peer: PeerStream,
     /// When each segment was last sent.
@@ -109,6 +111,7 @@ impl<'a> Runner<'a> {
             now: Time::ZERO,
             wire: VecDeque::new(),
             connection: Connection::Closed,
+            opened: Time::ZERO,
             stream: Stream::new(settings.segment),
             peer: PeerStream::default(),
             last_sent: Vec::new(),
@@ -267,9 +270,6 @@ impl<'a> Runner<'a> {
         if let Some(option) = &packet.options.other {
             return refuse(&format!("the option `{option}` is not in the simulator"));
         }
-        if let (None, Some((_, echo))) = (self.clock, packet.options.timestamps) {
-            self.clock = Some((self.now, echo));
-        }
         if flags.syn {
             return self.arrive_syn(line, packet);
         }
@@ -279,6 +279,9 @@ impl<'a> Runner<'a> {
         self.take_window(line, packet)?;
         if self.connection == Connection::Passive {
             self.connection = Connection::Open;
+            if let (None, Some((_, echo))) = (self.clock, packet.options.timestamps) {
+                self.clock = Some((self.opened, echo));
+            }
             self.drive(line, |sender, now, wire| sender.on_syn_ack(now, wire))?;
             // The acknowledgement of a SYN-ACK, which a passive end does not send.
             self.wire.retain(|sent| !matches!(sent.kind, Kind::Opening(Opening::Ack)));
@@ -320,6 +323,7 @@ impl<'a> Runner<'a> {
 
     /// Sends the first packet, without data.
     fn open(&mut self, line: usize) -> Step {
+        self.opened = self.now;
         // The sender opens when there are data; it is told of one segment, and then of none.
         self.drive(line, |sender, now, wire| {
             sender.supply(now, 1, wire);

@@ -147,6 +147,13 @@ impl<'a> Reader<'a> {
         self.take(end)
     }
 
+    /// Takes the text up to the end of the line or a comment, and returns it without white space around it.
+    fn take_text(&mut self) -> &'a str {
+        let ends = ["\n", "//", "/*"].into_iter().filter_map(|end| self.rest.find(end));
+        let end = ends.min().unwrap_or(self.rest.len());
+        self.take(end).trim()
+    }
+
     /// Takes `token` if the text begins with it.
     fn takes(&mut self, token: &str) -> bool {
         let found = self.rest.starts_with(token);
@@ -195,7 +202,7 @@ impl<'a> Reader<'a> {
         let when = self.when()?;
         self.skip_blank()?;
         let action = if self.rest.starts_with('<') || self.rest.starts_with('>') {
-            let text = without_comment(self.take_line());
+            let text = self.take_text();
             Action::Packet(Box::new(Packet::parse(text).map_err(|text| Problem::new(line, text))?))
         } else if self.rest.starts_with('`') {
             Action::Shell(self.quoted("`", "`")?)
@@ -260,11 +267,11 @@ impl<'a> Reader<'a> {
         let line = self.line;
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let length = self.rest.len() - self.rest.trim_start_matches(word).len();
+        let text: String = self.rest.chars().take_while(|c| *c != '\n').take(40).collect();
         let name = self.take(length).to_owned();
         self.skip_spaces();
         if name.is_empty() || !self.rest.starts_with('(') {
-            let rest: String = self.rest.chars().take_while(|c| *c != '\n').take(40).collect();
-            return Err(Problem::new(line, format!("`{name}{rest}` is no packet, call, command or code")));
+            return Err(Problem::new(line, format!("`{text}` is no packet, call, command or code")));
         }
         let (mut depth, mut quoted, mut end) = (0_u32, false, None);
         for (at, c) in self.rest.char_indices() {
@@ -283,15 +290,10 @@ impl<'a> Reader<'a> {
         }
         let Some(end) = end else { return Err(Problem::new(line, format!("{name}( without )"))) };
         let arguments = self.take(end + 1)[1..end].to_owned();
-        let rest = without_comment(self.take_line()).trim();
+        let rest = self.take_text();
         let result = rest.strip_prefix('=').and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
         Ok(Call { name, arguments, result: result.to_owned() })
     }
-}
-
-/// Returns a line without the comment at its end.
-fn without_comment(line: &str) -> &str {
-    line.split_once("//").map_or(line, |(before, _)| before).trim()
 }
 
 #[cfg(test)]
