@@ -5,7 +5,7 @@ mod robust;
 
 use std::path::{Path, PathBuf};
 
-use self::interpreter::{Mode, Outcome, run, run_folder, summary, table};
+use self::interpreter::{Mode, Outcome, PRESETS, run, run_folder, summary, table};
 
 /// A packet that a script does not mention is a difference.
 const STRICT: Mode<'static> = Mode { preset: "modern", strict: true };
@@ -43,7 +43,8 @@ fn no_changed_script_passes() {
             let wrong = if line.contains("assert ") {
                 vec![with(&[&line.replacen("assert ", "assert 1 == 2 and ", 1)])]
             } else if line.contains(" > ") && !line.contains("> S") {
-                vec![with(&[]), with(&[line, line])]
+                let time = line.split_whitespace().next().unwrap_or_default();
+                vec![with(&[&format!("{time} %{{ pass }}%")]), with(&[line, line])]
             } else {
                 continue;
             };
@@ -121,7 +122,6 @@ fn what_is_not_there_is_not_compared() {
     }
     for (text, reason) in [
         ("", "line 1: there is no handshake of TCP: a SYN and a SYN-ACK"),
-        ("// preset: tcp\n", "line 1: there is no preset `tcp`, only modern, ns2-1999"),
         ("// preset: modern cc=x\n", "line 1: there is no congestion control `x`"),
         ("// preset: modern x=1\n", "line 1: the key `x` is not known"),
         ("// preset: modern recovery=tahoe\n", "line 1: recovery cannot be `tahoe`, only reno, newreno, sack, rack"),
@@ -130,6 +130,9 @@ fn what_is_not_there_is_not_compared() {
         let outcome = run(&text, STRICT).outcome;
         assert!(matches!(&outcome, Outcome::NotComparable(problem) if problem.to_string() == reason), "{outcome:?}");
     }
+    let outcome = run(OPENING, Mode { preset: "tcp", strict: true }).outcome;
+    let reason = format!("line 1: there is no preset `tcp`, only {}", PRESETS.join(", "));
+    assert!(matches!(&outcome, Outcome::NotComparable(problem) if problem.to_string() == reason), "{outcome:?}");
 }
 
 /// Would catch an assertion on what the sender does not tell that counts as one that holds or not.

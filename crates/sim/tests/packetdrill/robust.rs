@@ -1,9 +1,17 @@
 //! Scripts that are damaged or make no sense: they are not comparable, or differ, but nothing panics or runs forever.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::{any, prop, prop_assert, proptest};
 
 use super::interpreter::run_folder;
 use super::{STRICT, run, scripts};
+
+/// The texts of the scripts.
+static TEXTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let lines = run_folder(&scripts(), STRICT).expect("the folder of scripts");
+    lines.into_iter().map(|line| std::fs::read(scripts().join(line.name)).expect("a script")).collect()
+});
 
 /// Lines that a script can be made of.
 const LINES: [&str; 20] = [
@@ -51,8 +59,7 @@ proptest! {
     /// Would catch a panic for a script in which some bytes are others.
     #[test]
     fn survives_damage(which in any::<prop::sample::Index>(), damage in prop::collection::vec((any::<prop::sample::Index>(), 32_u8..127), 1..6)) {
-        let names: Vec<String> = run_folder(&scripts(), STRICT).expect("scripts").into_iter().map(|line| line.name).collect();
-        let mut bytes = std::fs::read(scripts().join(which.get(&names))).expect("a script");
+        let mut bytes = which.get(&TEXTS).clone();
         for (place, byte) in damage {
             let place = place.index(bytes.len());
             bytes[place] = byte;

@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::{Outcome, Problem, Report};
 
 /// The most timers of a script.
-const MOST_TIMERS: u32 = 1_000_000;
+const MOST_TIMERS: u32 = 10_000;
 
 /// The last time of a script, in microseconds.
 const LONGEST: i64 = 1_000_000_000_000;
