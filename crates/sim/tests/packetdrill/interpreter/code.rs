@@ -109,6 +109,9 @@ fn execute(statement: &str, variables: &mut Variables, counter: &dyn Fn(&str) ->
     Ok(Check::Nothing)
 }
 
+/// A comparison and its sign.
+type Operator = (&'static str, fn(&f64, &f64) -> bool);
+
 /// The rest of an expression. Errors name what is not known.
 struct Parser<'a> {
     rest: &'a str,
@@ -172,7 +175,7 @@ impl<'a> Parser<'a> {
     /// Evaluates `a < b <= c`.
     fn comparison(&mut self, depth: u32) -> Result<f64, String> {
         let (mut left, mut holds, mut any) = (self.sum(depth)?, true, false);
-        let operators: [(&str, fn(&f64, &f64) -> bool); 6] =
+        let operators: [Operator; 6] =
             [("==", f64::eq), ("!=", f64::ne), ("<=", f64::le), (">=", f64::ge), ("<", f64::lt), (">", f64::gt)];
         while let Some((_, compare)) = operators.into_iter().find(|(token, _)| self.takes(token)) {
             let right = self.sum(depth)?;

@@ -34,7 +34,7 @@ impl Stream {
         }
         let first_unacknowledged = acknowledged as usize + 1;
         let waits = (first_unacknowledged..=self.ends.len()).any(|number| self.is_short(number));
-        if bytes % self.segment > 0 && waits && !no_delay {
+        if !bytes.is_multiple_of(self.segment) && waits && !no_delay {
             return Err("the data wait for the acknowledgement of a short segment (Nagle)".to_owned());
         }
         let mut next = behind;
@@ -73,16 +73,26 @@ impl Stream {
 }
 
 /// The data of the peer, all of whose segments have the size of the first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PeerStream {
     segment: Option<u32>,
+    /// The most bytes in a segment.
+    most: u32,
 }
 
 impl PeerStream {
+    /// Returns a stream without data, whose segments have at most `most` bytes.
+    pub(crate) fn new(most: u32) -> Self {
+        Self { segment: None, most }
+    }
+
     /// Returns the number of the segment with these bytes.
     pub(crate) fn segment(&mut self, start: u32, length: u32) -> Result<u32, String> {
+        if length > self.most {
+            return Err(format!("{length} bytes are more than a segment, of {} bytes", self.most));
+        }
         let segment = *self.segment.get_or_insert(length);
-        let offset = start.checked_sub(1).filter(|offset| offset % segment == 0 && length == segment);
+        let offset = start.checked_sub(1).filter(|offset| offset.is_multiple_of(segment) && length == segment);
         let Some(offset) = offset else {
             return Err(format!("the data of the peer are not whole segments of {segment} bytes"));
         };
@@ -117,8 +127,9 @@ mod tests {
     /// Would catch a part of a segment that is taken for one, and a division by zero.
     #[test]
     fn the_peer_sends_whole_segments() {
-        let mut peer = PeerStream::default();
+        let mut peer = PeerStream::new(1460);
         assert_eq!((peer.segment(2001, 1000), peer.segment(1, 1000), peer.start(3)), (Ok(2), Ok(0), 3001));
-        assert!(peer.segment(501, 1000).is_err() && peer.segment(1001, 500).is_err() && peer.segment(0, 1000).is_err());
+        assert!(peer.segment(1, 2000).is_err() && peer.segment(501, 1000).is_err());
+        assert!(peer.segment(1001, 500).is_err() && peer.segment(0, 1000).is_err());
     }
 }

@@ -113,7 +113,7 @@ impl<'a> Runner<'a> {
             connection: Connection::Closed,
             opened: Time::ZERO,
             stream: Stream::new(settings.segment),
-            peer: PeerStream::default(),
+            peer: PeerStream::new(settings.peer_segment),
             last_sent: Vec::new(),
             echo: Time::ZERO,
             clock: None,

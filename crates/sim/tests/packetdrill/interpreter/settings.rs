@@ -17,6 +17,8 @@ pub(crate) struct Settings {
     pub(crate) tcp: Tcp,
     /// The bytes of data in a segment of the sender.
     pub(crate) segment: u32,
+    /// The most bytes of data in a segment of the peer.
+    pub(crate) peer_segment: u32,
     /// The bits by which the windows of the peer are shifted.
     pub(crate) window_scale: u32,
     /// Small segments wait for no acknowledgement.
@@ -92,7 +94,8 @@ impl Settings {
         for (key, value) in pairs {
             apply_key(&mut tcp, key, value).map_err(|text| Problem::new(line, text))?;
         }
-        Ok(Self { tcp, segment, window_scale: handshake.window_scale, no_delay: wishes.no_delay })
+        let Handshake { peer_segment, window_scale, .. } = handshake;
+        Ok(Self { tcp, segment, peer_segment, window_scale, no_delay: wishes.no_delay })
     }
 }
 
@@ -111,6 +114,7 @@ struct Handshake {
     /// The line of the peer's SYN or SYN-ACK.
     line: usize,
     segment: u32,
+    peer_segment: u32,
     window_scale: u32,
     timestamps: bool,
     sack: bool,
@@ -150,9 +154,11 @@ impl Handshake {
         }
         // The SYN asks, the SYN-ACK agrees (RFC 3168, section 6.1.1).
         let (asks, agrees) = if peer.flags.ack { (own, peer) } else { (peer, own) };
+        let peer_segment = own.options.mss.unwrap_or(u32::from(u16::MAX));
         Ok(Self {
             line,
             segment,
+            peer_segment,
             window_scale: if both(|packet| packet.options.window_scale.is_some()) {
                 peer.options.window_scale.unwrap_or(0)
             } else {
