@@ -49,7 +49,7 @@ pub(crate) struct Flags {
 /// TCP's options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// They are not to be compared (`<...>`).
+    /// True if the script leaves them open (`<...>`).
     pub(crate) any: bool,
     pub(crate) mss: Option<u32>,
     pub(crate) sack_permitted: bool,

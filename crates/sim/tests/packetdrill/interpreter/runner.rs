@@ -64,7 +64,7 @@ enum Connection {
 /// The end of a run before the end of the script.
 enum Stop {
     Outcome(Outcome),
-    /// What follows is the end of the connection.
+    /// The end of the connection follows.
     Closing,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Runner<'a> {
     sender: TcpSender,
     receiver: TcpReceiver,
     now: Time,
-    /// What was sent and has not been compared.
+    /// Packets that were sent and have not been compared.
     wire: VecDeque<Sent>,
     connection: Connection,
     /// When the first packet of the handshake was sent.

@@ -23,14 +23,14 @@ pub(crate) struct Event {
     pub(crate) line: usize,
     /// When it happens.
     pub(crate) when: When,
-    /// What happens.
+    /// The action.
     pub(crate) action: Action,
 }
 
 /// The time of an event, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct When {
-    /// What the numbers count from.
+    /// The origin of the numbers.
     pub(crate) base: Base,
     /// The time, or the first one of a range.
     pub(crate) from: i64,
@@ -49,7 +49,7 @@ pub(crate) enum Base {
     Any,
 }
 
-/// What happens in an event.
+/// The action of an event.
 #[derive(Debug)]
 pub(crate) enum Action {
     /// A packet comes or is expected.

@@ -25,7 +25,7 @@ pub(crate) struct Settings {
     pub(crate) no_delay: bool,
 }
 
-/// What a script asks for before the handshake.
+/// The wishes of a script, apart from those of its handshake.
 #[derive(Debug, Default)]
 struct Wishes<'a> {
     /// The name of congestion control, and its line.
@@ -108,7 +108,7 @@ fn tcp_of(preset: &str, congestion: Congestion, window: u32) -> Option<Tcp> {
     }
 }
 
-/// What the SYN and the SYN-ACK agree on.
+/// The agreement of the SYN and the SYN-ACK.
 #[derive(Debug)]
 struct Handshake {
     /// The line of the peer's SYN or SYN-ACK.
