@@ -141,7 +141,7 @@ impl<'a> Runner<'a> {
 
     /// Runs the events, and looks for packets that none of them expects.
     fn events(&mut self) -> Step {
-        let mut before = 0;
+        let (mut before, mut open) = (0, false);
         for event in &self.script.events {
             let origin = if event.when.base == Base::Before { before } else { 0 };
             let from = origin + event.when.from;
@@ -149,9 +149,10 @@ impl<'a> Runner<'a> {
             if to > LONGEST {
                 return incomparable(event.line, "a time beyond 1000000 s");
             }
-            self.event(event, from, to)?;
+            let pause = if open { 0 } else { from - before };
+            self.event(event, from, to, self.tolerance(pause))?;
             // A time counts from the event before as the script has it, or as it was if the script leaves it open.
-            let open = event.when.base == Base::Any || event.when.to.is_some();
+            open = event.when.base == Base::Any || event.when.to.is_some();
             before = if open { (self.now.as_nanos() / 1_000) as i64 } else { from };
         }
         if self.strict {
@@ -161,13 +162,18 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
+    /// Returns how far an expected packet may be from its time, which is `pause` after the event before.
+    fn tolerance(&self, pause: i64) -> i64 {
+        let fixed = self.script.tolerance;
+        if self.strict { fixed } else { fixed.max((pause as f64 * self.script.tolerance_percent / 100.0) as i64) }
+    }
+
     /// Runs an event between two times in microseconds.
-    fn event(&mut self, event: &Event, from: i64, to: i64) -> Step {
+    fn event(&mut self, event: &Event, from: i64, to: i64, tolerance: i64) -> Step {
         let line = event.line;
         let at = time(from);
         match &event.action {
             Action::Packet(packet) if !packet.inbound => {
-                let tolerance = self.script.tolerance.max((to - from) / 100);
                 let any = event.when.base == Base::Any;
                 let range = (!any).then(|| (time(from - tolerance), time(to + tolerance)));
                 return self.expect(line, packet, range);

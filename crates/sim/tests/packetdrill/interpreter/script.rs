@@ -8,6 +8,8 @@ use super::packet::Packet;
 pub(crate) struct Script {
     /// How far an expected packet may be from its time, in microseconds.
     pub(crate) tolerance: i64,
+    /// How far it may be in percent of the time since the event before, if that is more.
+    pub(crate) tolerance_percent: f64,
     /// The text after `// preset:`, and its line.
     pub(crate) preset: Option<(usize, String)>,
     /// The shell commands before the first event, with their line.
@@ -76,6 +78,9 @@ pub(crate) struct Call {
 /// packetdrill's default, 4 ms.
 const TOLERANCE: i64 = 4_000;
 
+/// packetdrill's default.
+const TOLERANCE_PERCENT: f64 = 12.5;
+
 /// The longest time in a script, in seconds.
 const LONGEST: f64 = 1e6;
 
@@ -86,7 +91,13 @@ impl Script {
         let preset = text.lines().enumerate().find_map(|(number, line)| {
             line.trim().strip_prefix("// preset:").map(|rest| (number + 1, rest.trim().to_owned()))
         });
-        let mut script = Self { tolerance: TOLERANCE, preset, commands: Vec::new(), events: Vec::new() };
+        let mut script = Self {
+            tolerance: TOLERANCE,
+            tolerance_percent: TOLERANCE_PERCENT,
+            preset,
+            commands: Vec::new(),
+            events: Vec::new(),
+        };
         loop {
             reader.skip_blank()?;
             if reader.rest.is_empty() {
@@ -117,6 +128,13 @@ impl Script {
                 let parsed = value.parse::<i64>().ok().filter(|value| (0..=60_000_000).contains(value));
                 self.tolerance = parsed.ok_or_else(|| {
                     Problem::new(line, format!("--tolerance_usecs={value} is not a number from 0 to 60000000"))
+                })?;
+                Ok(())
+            }
+            "tolerance_percent" => {
+                let parsed = value.parse::<f64>().ok().filter(|value| (0.0..=100.0).contains(value));
+                self.tolerance_percent = parsed.ok_or_else(|| {
+                    Problem::new(line, format!("--tolerance_percent={value} is not a number from 0 to 100"))
                 })?;
                 Ok(())
             }
