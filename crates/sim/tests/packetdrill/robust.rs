@@ -58,7 +58,10 @@ proptest! {
 
     /// Would catch a panic for a script in which some bytes are others.
     #[test]
-    fn survives_damage(which in any::<prop::sample::Index>(), damage in prop::collection::vec((any::<prop::sample::Index>(), 32_u8..127), 1..6)) {
+    fn survives_damage(
+        which in any::<prop::sample::Index>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 32_u8..127), 1..6),
+    ) {
         let mut bytes = which.get(&TEXTS).clone();
         for (place, byte) in damage {
             let place = place.index(bytes.len());
