@@ -26,6 +26,8 @@ pub struct Tcp {
     pub tick: Duration,
     /// The smallest retransmission timeout.
     pub min_rto: Duration,
+    /// `min_rto` is the least margin over the smoothed round trip, as in Linux, rather than the least timeout.
+    pub rto_margin: bool,
     /// The largest retransmission timeout, backed off or not.
     pub max_rto: Duration,
     /// The retransmission timeout before the first round trip has been measured.
@@ -335,6 +337,7 @@ impl Tcp {
             ack: Bytes::new(40),
             tick: Duration::from_millis(100),
             min_rto: Duration::from_millis(200),
+            rto_margin: false,
             max_rto: Duration::from_millis(64_000),
             initial_rto: Duration::from_millis(6_000),
             timestamps: false,
@@ -375,6 +378,7 @@ impl Tcp {
             ack: Bytes::new(40),
             tick: Duration::from_millis(1),
             min_rto: Duration::from_millis(200),
+            rto_margin: true,
             max_rto: Duration::from_millis(60_000),
             initial_rto: Duration::from_millis(1_000),
             timestamps: true,

@@ -6,10 +6,10 @@
 //! | clock | unit | sample | RTO |
 //! |---|---|---|---|
 //! | BSD and ns-2 | one tick | clock ticks between segment and acknowledgement, at least 1 | mean + 4 deviations, at least 2 ticks |
-//! | timestamps (RFC 7323) | 1 ns | the time between them | mean + max(tick, least RTO, 4 deviations) |
+//! | timestamps (RFC 7323) | 1 ns | the time between them | mean + max(tick, 4 deviations) |
 //!
-//! RFC 6298 wants 1 s at least; the second formula is that of Linux, with 200 ms: it leaves the time of a delayed
-//! acknowledgement however long the round trip is.
+//! The least RTO is a floor, as in RFC 6298, or a margin, as in Linux: mean + max(least RTO, 4 deviations). A margin of
+//! 200 ms leaves the time of a delayed acknowledgement however long the round trip is; RFC 6298 has a floor of 1 s.
 //!
 //! As in ns-2 and on real hosts, each sender has its own clock; the caller sets its offset. All samples have the same
 //! weight, however many there are in a window (RFC 7323, appendix G, would lower it).
@@ -24,8 +24,7 @@ pub(super) struct Rtt {
     unit: u64,
     /// The offset of the clock from simulated time in nanoseconds, which determines the times of its ticks.
     offset: u64,
-    /// The least that the deviations count, in units: the granularity of the clock and, with timestamps, the smallest
-    /// timeout.
+    /// The least that the deviations count, in units: the granularity of the clock or the margin.
     least_deviation: u64,
     /// The smallest timeout, in nanoseconds.
     floor: u64,
@@ -46,15 +45,13 @@ impl Rtt {
     pub(super) fn new(tcp: &Tcp, clock_offset: Duration) -> Self {
         // Without granularity a timeout of zero could fire forever.
         let tick = tcp.tick.as_nanos().max(1);
-        let (unit, least_deviation, least) = if tcp.timestamps {
-            (1, tick.max(tcp.min_rto.as_nanos()), tick)
-        } else {
-            (tick, 1, tick.saturating_mul(2))
-        };
+        let (unit, granularity, least) =
+            if tcp.timestamps { (1, tick, tick) } else { (tick, 1, tick.saturating_mul(2)) };
+        let margin = if tcp.rto_margin { tcp.min_rto.as_nanos().div_ceil(unit) } else { 0 };
         Self {
             unit,
             offset: clock_offset.as_nanos() % unit,
-            least_deviation,
+            least_deviation: granularity.max(margin),
             floor: tcp.min_rto.as_nanos().max(least),
             ceiling: tcp.max_rto.as_nanos().max(tick),
             mean8: 0,

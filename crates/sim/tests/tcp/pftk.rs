@@ -16,8 +16,7 @@ use super::path::{Passage, Path, ms};
 /// a round are sent at the same time, since the path has no queue.
 fn rate(window: u32, p: f64, seconds: u64) -> f64 {
     let mut tcp = Tcp::ns2_1999(Sack, window);
-    // The timeout is the round trip and the least RTO.
-    (tcp.timestamps, tcp.tick, tcp.min_rto, tcp.initial_rto) = (true, ms(1), ms(300), ms(400));
+    (tcp.timestamps, tcp.tick, tcp.min_rto, tcp.initial_rto) = (true, ms(1), ms(400), ms(400));
     let (clock, sent) = (Rc::new(Cell::new(Time::ZERO)), Rc::new(Cell::new(0_u32)));
     let (now, count) = (Rc::clone(&clock), Rc::clone(&sent));
     let (mut random, mut lost_at) = (Seed::new(1).stream("losses"), None);

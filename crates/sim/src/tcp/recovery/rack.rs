@@ -288,9 +288,11 @@ impl Rack {
         self.segments.iter().filter(|segment| segment.again && !segment.arrived && !segment.lost).count() as u32
     }
 
-    /// Counts nothing as lost, until the times of transmissions say so again.
+    /// Counts nothing as lost, until the times of transmissions say so again. What had looked like the arrival of a
+    /// retransmission was that of an earlier copy.
     fn undo(&mut self, state: &SenderState) {
         self.reordered |= state.recovering;
+        self.latest = None;
         self.lost.clear();
         self.transmissions.clear();
         for (segment, seq) in self.segments.iter_mut().zip(self.first..) {
@@ -315,15 +317,16 @@ impl Rack {
             self.lost.remove(&seq);
         }
         let rtt = now.since(segment.sent);
-        // It was an earlier copy if this one had not been sent, or no round trip is that short.
-        let early = echo.is_some_and(|echo| echo < segment.sent) || self.min_rtt.is_some_and(|least| rtt < least);
-        let unclear = segment.again && early;
+        // It may have been an earlier copy if this one had not been sent, or no round trip is that short.
+        let before = echo.map_or(self.min_rtt.is_none(), |echo| echo < segment.sent);
+        let unclear = segment.again && (before || self.min_rtt.is_some_and(|least| rtt < least));
         if !unclear {
             if !segment.again {
                 self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
             }
-            self.rtt = rtt;
-            self.latest = self.latest.max(Some(segment.number));
+            if self.latest < Some(segment.number) {
+                (self.latest, self.rtt) = (Some(segment.number), rtt);
+            }
         }
         if seq >= self.highest {
             self.highest = seq + 1;

@@ -8,7 +8,7 @@ use super::packet::Packet;
 use super::script::{Action, Script};
 
 /// The names of the presets.
-pub(crate) const PRESETS: [&str; 2] = ["modern", "ns2-1999"];
+pub(crate) const PRESETS: [&str; 3] = ["modern", "linux", "ns2-1999"];
 
 /// The settings of a script.
 #[derive(Clone, Debug)]
@@ -103,6 +103,7 @@ impl Settings {
 fn tcp_of(preset: &str, congestion: Congestion, window: u32) -> Option<Tcp> {
     match preset {
         "modern" => Some(Tcp::modern(congestion, window)),
+        "linux" => Some(Tcp::linux(congestion, window)),
         "ns2-1999" => Some(Tcp::ns2_1999(congestion, window)),
         _ => None,
     }
