@@ -45,7 +45,7 @@ fn of_group(group: &FlowGroup, tcp: &Tcp, recovery: LossRecovery) -> Vec<String>
              the same in both"
         ));
     }
-    if tcp.congestion == Congestion::Vegas {
+    if tcp.congestion == Congestion::Vegas && !tcp.as_linux {
         lines.push(format!(
             "flows.{name}: Linux's vegas keeps 2 to 4 packets in the queue, the simulator's 1 to 3, as in ns-2"
         ));
@@ -68,7 +68,7 @@ fn of_group(group: &FlowGroup, tcp: &Tcp, recovery: LossRecovery) -> Vec<String>
     let keys = other_keys(tcp);
     if !keys.is_empty() {
         lines.push(format!(
-            "flows.{name}: {} of the simulator's TCP {} not Linux's; the closest is preset = \"modern\"",
+            "flows.{name}: {} of the simulator's TCP {} not Linux's; the closest is preset = \"linux\"",
             keys.join(", "),
             if keys.len() == 1 { "is" } else { "are" }
         ));
@@ -84,23 +84,28 @@ const fn slow_start(congestion: Congestion) -> SlowStart {
     }
 }
 
-/// Returns the keys whose values differ from those of TCP today. Congestion control, loss recovery and slow start are
+/// Returns the keys whose values differ from those of Linux. Congestion control, loss recovery and slow start are
 /// compared elsewhere, and the lab follows `window`, `ecn` and `pacing`.
 fn other_keys(tcp: &Tcp) -> Vec<&'static str> {
-    let modern = Tcp::modern(tcp.congestion, tcp.window);
+    let linux = Tcp::linux(tcp.congestion, tcp.window);
     let keys = [
-        ("tick", tcp.tick != modern.tick),
-        ("min_rto", tcp.min_rto != modern.min_rto),
-        ("max_rto", tcp.max_rto != modern.max_rto),
-        ("initial_rto", tcp.initial_rto != modern.initial_rto),
-        ("initial_window", tcp.initial_window != modern.initial_window),
-        ("limited_transmit", tcp.limited_transmit != modern.limited_transmit),
-        ("byte_counting", tcp.byte_counting != modern.byte_counting),
-        ("timestamps", tcp.timestamps != modern.timestamps),
-        ("delayed_ack", tcp.delayed_ack != modern.delayed_ack),
-        ("ecn_timeout", tcp.ecn_timeout != modern.ecn_timeout),
-        ("accurate_ecn", tcp.accurate_ecn != modern.accurate_ecn),
-        ("burst", tcp.burst != modern.burst),
+        ("tick", tcp.tick != linux.tick),
+        ("min_rto", tcp.min_rto != linux.min_rto),
+        ("max_rto", tcp.max_rto != linux.max_rto),
+        ("initial_rto", tcp.initial_rto != linux.initial_rto),
+        ("initial_window", tcp.initial_window != linux.initial_window),
+        ("limited_transmit", tcp.limited_transmit != linux.limited_transmit),
+        ("byte_counting", tcp.byte_counting != linux.byte_counting),
+        ("timestamps", tcp.timestamps != linux.timestamps),
+        ("delayed_ack", tcp.delayed_ack != linux.delayed_ack),
+        ("ecn_timeout", tcp.ecn_timeout != linux.ecn_timeout),
+        ("accurate_ecn", tcp.accurate_ecn != linux.accurate_ecn),
+        ("burst", tcp.burst != linux.burst),
+        ("rto_margin", tcp.rto_margin != linux.rto_margin),
+        ("after_idle", tcp.after_idle != linux.after_idle),
+        ("grow_unused", tcp.grow_unused != linux.grow_unused),
+        ("as_linux", tcp.as_linux != linux.as_linux),
+        ("vegas_least_rtt", tcp.vegas_least_rtt != linux.vegas_least_rtt),
     ];
     keys.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect()
 }
@@ -123,35 +128,38 @@ mod tests {
         LabPlan::new(&scenario, IpVersion::V4).unwrap().differences()
     }
 
-    /// Linux's names with `preset = "modern"` mean the same in both, but for the slow start of CUBIC. UDP and other
-    /// groups do not matter.
+    /// Linux's names with `preset = "linux"` mean the same in both; `modern` differs, and in the slow start of CUBIC. UDP
+    /// and other groups do not matter.
     #[test]
-    fn modern_names_are_the_same() {
-        for keys in ["cc = \"reno\"", "cc = \"dctcp\"", "cc = \"bbr\"", "cc = \"cubic\"\ntcp.slow_start = \"hystart\""]
-        {
-            assert_eq!(differences("preset = \"modern\"", &[keys]), [""; 0], "{keys}");
+    fn the_names_of_linux_are_the_same() {
+        for keys in ["cc = \"reno\"", "cc = \"dctcp\"", "cc = \"bbr\"", "cc = \"cubic\"", "cc = \"vegas\""] {
+            assert_eq!(differences("preset = \"linux\"", &[keys]), [""; 0], "{keys}");
         }
         let cubic = differences("preset = \"modern\"", &["cc = \"cubic\""]);
-        assert_eq!(cubic.len(), 1, "{cubic:?}");
+        assert_eq!(cubic.len(), 2, "{cubic:?}");
         assert!(cubic[0].contains("\"hystart++\" in the simulator and \"hystart\" in Linux"), "{cubic:?}");
-        assert_eq!(differences("preset = \"modern\"\nrecovery = \"newreno\"", &["cc = \"reno\""]), [""; 0]);
-        assert_eq!(differences("preset = \"modern\"\npacing = true\necn = true", &["cc = \"dctcp\""]), [""; 0]);
+        assert!(
+            cubic[1].starts_with("flows.f0: max_rto, after_idle, as_linux of the simulator's TCP are not"),
+            "{cubic:?}"
+        );
+        assert_eq!(differences("preset = \"linux\"\nrecovery = \"newreno\"", &["cc = \"reno\""]), [""; 0]);
+        assert_eq!(differences("preset = \"linux\"\npacing = true\necn = true", &["cc = \"dctcp\""]), [""; 0]);
     }
 
     /// Would catch a difference that is not named, or not at its group.
     #[test]
     fn other_meanings_are_named() {
-        let lines = differences("preset = \"modern\"", &["cc = \"sack\"", "cc = \"newreno\""]);
+        let lines = differences("preset = \"linux\"", &["cc = \"sack\"", "cc = \"newreno\""]);
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert_eq!(lines[0], "flows.f0.cc: \"sack\" runs as Linux's reno");
         assert_eq!(lines[1], "flows.f1.cc: \"newreno\" runs as Linux's reno");
         assert!(lines[2].starts_with("flows.f1: the simulator repairs losses by \"newreno\", Linux by \"sack\""));
 
-        let lines = differences("preset = \"modern\"\nrecovery = \"reno\"", &["cc = \"reno\""]);
+        let lines = differences("preset = \"linux\"\nrecovery = \"reno\"", &["cc = \"reno\""]);
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains("by \"reno\", Linux by \"newreno\""), "{lines:?}");
 
-        let lines = differences("preset = \"modern\"\nslow_start = \"hystart++\"", &["cc = \"reno\""]);
+        let lines = differences("preset = \"linux\"\nslow_start = \"hystart++\"", &["cc = \"reno\""]);
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains("\"hystart++\" in the simulator and \"standard\" in Linux"), "{lines:?}");
 
@@ -163,10 +171,10 @@ mod tests {
     fn parameters_of_another_time_are_named() {
         let lines = differences("preset = \"ns2-1999\"", &["cc = \"sack\""]);
         assert_eq!(lines.len(), 2, "{lines:?}");
-        let keys =
-            "tick, max_rto, initial_rto, initial_window, limited_transmit, byte_counting, timestamps, delayed_ack";
+        let keys = "tick, max_rto, initial_rto, initial_window, limited_transmit, byte_counting, timestamps, delayed_ack, \
+             rto_margin, after_idle, grow_unused, as_linux, vegas_least_rtt";
         assert!(lines[1].starts_with(&format!("flows.f0: {keys} of the simulator's TCP are not Linux's")), "{lines:?}");
-        let one = differences("preset = \"modern\"\ndelayed_ack = false", &["cc = \"reno\""]);
+        let one = differences("preset = \"linux\"\ndelayed_ack = false", &["cc = \"reno\""]);
         assert!(one[0].starts_with("flows.f0: delayed_ack of the simulator's TCP is not"), "{one:?}");
     }
 }

@@ -359,14 +359,13 @@ impl Tcp {
         }
     }
 
-    /// TCP after today's RFCs: timestamps in milliseconds (RFC 7323), RTO of 200 ms and more, an initial window of ten
-    /// packets (RFC 6928), limited transmit (RFC 3042), delayed acknowledgements (RFC 1122), a window that grows by the
-    /// acknowledged data (RFC 3465), RACK-TLP (RFC 8985) with proportional rate reduction (RFC 9937), and HyStart++
-    /// (RFC 9406) for CUBIC. Tahoe, NewReno and SACK, the names of loss recoveries, keep theirs.
+    /// TCP after today's RFCs: timestamps in milliseconds (RFC 7323), a timeout 200 ms or more above the round trip, an
+    /// initial window of ten packets (RFC 6928), limited transmit (RFC 3042), delayed acknowledgements (RFC 1122), a
+    /// window that grows by the acknowledged data (RFC 3465) if it is used (RFC 9438), RACK-TLP (RFC 8985) with
+    /// proportional rate reduction (RFC 9937), undo of needless reductions (RFC 4015, RFC 5682), and HyStart++ (RFC
+    /// 9406) for CUBIC. Tahoe, NewReno and SACK, the names of loss recoveries, keep theirs.
     ///
-    /// Linux differs: its CUBIC has HyStart ([`SlowStart::HyStart`]), its windows decay while they are idle
-    /// ([`AfterIdle::Decay`]) and grow in slow start by all that an acknowledgement covers, and it acknowledges the
-    /// first segments of a connection at once.
+    /// [`linux`](Self::linux) has what Linux does otherwise.
     #[must_use]
     pub const fn modern(congestion: Congestion, window: u32) -> Self {
         Self {

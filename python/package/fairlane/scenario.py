@@ -161,7 +161,7 @@ class Scenario:
                 in Linux, with the preset ``modern``.
             window: TCP's largest window in packets; the file's default when it is not given.
             start: The range of the flows' starts, drawn uniformly, such as ``0s..1s``.
-            preset: TCP's parameters by the name of an era, ``ns2-1999`` or ``modern``.
+            preset: TCP's parameters by name: ``ns2-1999``, ``modern`` (today's RFCs) or ``linux``.
             flows: More groups of flows, each with the keys of ``[[flows]]``.
             seed: The seed of all randomness.
             name: The scenario's name.

@@ -221,7 +221,9 @@ impl CongestionControl {
                 if size.in_slow_start() =>
             {
                 match &mut self.exit {
-                    Some(SlowStartExit::HyStartPlusPlus(hystart)) if hystart.reductions == 0 => hystart.grow(size, sample),
+                    Some(SlowStartExit::HyStartPlusPlus(hystart)) if hystart.reductions == 0 => {
+                        hystart.grow(size, sample)
+                    }
                     Some(_) | None => reno::start(size, sample),
                 }
             }
@@ -293,7 +295,11 @@ impl CongestionControl {
             hystart.reductions = hystart.reductions.saturating_sub(1);
         }
         match &mut self.algorithm {
-            Algorithm::Reno | Algorithm::Vegas(_) | Algorithm::Ledbat(_) | Algorithm::Dctcp(_) | Algorithm::Prague(_) => {}
+            Algorithm::Reno
+            | Algorithm::Vegas(_)
+            | Algorithm::Ledbat(_)
+            | Algorithm::Dctcp(_)
+            | Algorithm::Prague(_) => {}
             Algorithm::Cubic(cubic) => cubic.undo(),
             Algorithm::Bbr(bbr) => bbr.undo(),
             Algorithm::Bbr3(bbr) => bbr.undo(),

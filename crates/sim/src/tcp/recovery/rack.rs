@@ -16,6 +16,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use fairlane_qdisc::{Duration, Time};
 
+use self::spurious::{Evidence, Spurious};
 use super::super::Ack;
 use super::super::congestion::AckSample;
 use super::super::ranges::Ranges;
@@ -23,7 +24,6 @@ use super::super::rtt::Rtt;
 use super::super::state::{DUPTHRESH, SenderState};
 use super::Advance;
 use super::prr::{Progress, Prr};
-use self::spurious::{Evidence, Spurious};
 
 /// The transmissions of the outstanding segments and the progress of recovery.
 #[derive(Clone, Debug, Default)]
