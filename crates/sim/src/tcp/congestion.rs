@@ -222,7 +222,7 @@ impl CongestionControl {
             {
                 match &mut self.exit {
                     Some(SlowStartExit::HyStartPlusPlus(hystart)) if hystart.reductions == 0 => {
-                        hystart.grow(size, sample)
+                        hystart.grow(size, sample);
                     }
                     Some(_) | None => reno::start(size, sample),
                 }

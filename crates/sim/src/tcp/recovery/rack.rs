@@ -8,6 +8,8 @@
 //! round trip is that of the whole connection. A needless probe of the tail does not widen the reordering window. Any
 //! other duplicate counts as reordering, so that the window also widens where there are no timestamps.
 
+mod probe;
+mod reordering;
 mod spurious;
 #[cfg(test)]
 mod tests;
@@ -16,6 +18,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use fairlane_qdisc::{Duration, Time};
 
+use self::probe::Probe;
+use self::reordering::ReorderingWindow;
 use self::spurious::{Evidence, Spurious};
 use super::super::Ack;
 use super::super::congestion::AckSample;
@@ -94,47 +98,6 @@ struct Outstanding {
     lost: bool,
 }
 
-/// A probe of the tail whose effect is not known.
-#[derive(Clone, Copy, Debug)]
-struct Probe {
-    /// One past the highest segment when it was sent (TLP.end_seq).
-    end: u32,
-    /// The probe repeated a segment.
-    again: bool,
-}
-
-/// How much the reordering window has grown because segments were sent again that were only late (RFC 8985, section
-/// 6.2, step 4).
-#[derive(Clone, Copy, Debug, Default)]
-struct ReorderingWindow {
-    /// The rounds with duplicates: RACK.reo_wnd_mult − 1.
-    widened: u32,
-    /// The recoveries after which it shrinks again (RACK.reo_wnd_persist).
-    persists: u32,
-    /// Duplicates in acknowledgements below this belong to a round that has counted (RACK.dsack_round).
-    round_end: u32,
-}
-
-impl ReorderingWindow {
-    /// Handles a duplicate: at most one in a round trip counts. `max` is one past the highest segment sent.
-    fn on_duplicate(&mut self, una: u32, max: u32) {
-        if una >= self.round_end {
-            *self = Self { widened: self.widened.saturating_add(1), persists: PERSISTENCE, round_end: max };
-        }
-    }
-
-    /// Handles the end of a recovery.
-    fn on_recovered(&mut self) {
-        self.persists = self.persists.saturating_sub(1);
-        if self.persists == 0 {
-            self.widened = 0;
-        }
-    }
-}
-
-/// The recoveries without duplicates that a wide reordering window survives (RFC 8985, section 6.2).
-const PERSISTENCE: u32 = 16;
-
 /// The time, and the sender's timing state.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Clock {
@@ -162,12 +125,6 @@ pub(in super::super) enum Alarm {
     /// Nothing else.
     None,
 }
-
-/// The delay that a receiver may add to a single acknowledgement (WCDelAckT of RFC 8985, section 7.2).
-const ACK_DELAY: Duration = Duration::from_millis(200);
-
-/// The wait for a probe before the first round trip is known.
-const FIRST_PROBE: Duration = Duration::from_millis(1000);
 
 impl Rack {
     /// Returns the state before the first segment. `timestamps`: acknowledgements echo them.
@@ -258,11 +215,6 @@ impl Rack {
         }
     }
 
-    /// Returns true if a duplicate that ends at `end` is the probe of the tail.
-    fn is_of_probe(&self, end: u32) -> bool {
-        self.probe.is_some_and(|probe| probe.again && probe.end == end)
-    }
-
     /// Takes the last reduction back if an acknowledgement shows that it was needless.
     fn judge_reduction(&mut self, state: &mut SenderState, ack: &Ack, new: bool) {
         let advances = state.una > self.una_before;
@@ -332,23 +284,6 @@ impl Rack {
             self.highest = seq + 1;
         } else if !segment.again {
             self.reordered = true;
-        }
-    }
-
-    /// Learns from an acknowledgement whether a probe repaired a loss (RFC 8985, section 7.4.2).
-    fn judge_probe(&mut self, state: &mut SenderState, ack: &Ack, (new, duplicate): (bool, Option<(u32, u32)>)) {
-        let Some(probe) = self.probe.filter(|probe| ack.next >= probe.end) else { return };
-        let needless = duplicate.is_some_and(|(_, end)| self.is_of_probe(end));
-        if !probe.again || needless || (ack.next == probe.end && self.delivered == 0 && !new) {
-            // New data has arrived, or both copies have.
-            self.probe = None;
-        } else if ack.next > probe.end {
-            // Only the copy has arrived, so the network lost a segment.
-            self.probe = None;
-            if !state.recovering {
-                state.cut();
-                state.window.resume(f64::INFINITY);
-            }
         }
     }
 
@@ -537,34 +472,6 @@ impl Rack {
             return Alarm::None;
         }
         if self.probe_at.take().is_some_and(|at| at <= clock.now) { self.send_probe(state) } else { Alarm::None }
-    }
-
-    /// Returns a new segment as the probe, or the last one again (RFC 8985, section 7.3).
-    fn send_probe(&mut self, state: &mut SenderState) -> Alarm {
-        if self.probe.is_some() || state.una == state.max {
-            return Alarm::None;
-        }
-        let (seq, again) = match state.step() {
-            Some(new) => (new, false),
-            None => (state.max - 1, true),
-        };
-        self.probe = Some(Probe { end: state.max.max(seq + 1), again });
-        Alarm::Probe(seq)
-    }
-
-    /// Sets the time of the next probe, after new data was sent or acknowledged (RFC 8985, section 7.2).
-    fn set_probe(&mut self, state: &SenderState, clock: Clock) {
-        let outstanding = state.max - state.una;
-        let idle = outstanding == 0 || self.probe.is_some();
-        let repairing = state.recovering || state.una < state.fast_from || !self.lost.is_empty();
-        if idle || repairing || self.arrived(state) > 0 {
-            self.probe_at = None;
-            return;
-        }
-        let delay = if outstanding == 1 { ACK_DELAY } else { Duration::ZERO };
-        let wait = clock.srtt.map_or(FIRST_PROBE, |srtt| srtt + srtt + delay);
-        let at = clock.now + wait;
-        self.probe_at = Some(clock.deadline.map_or(at, |deadline| at.min(deadline)));
     }
 
     #[inline(never)]
