@@ -4,6 +4,7 @@
 //! Plain Reno needs no state but the window. The state of other algorithms is kept in a [`CongestionControl`] behind
 //! one pointer, so that a million Reno senders stay small.
 
+mod aggregation;
 mod bbr;
 mod bbr3;
 mod classic_ecn;
