@@ -15,6 +15,7 @@ mod hystart;
 mod hystart_plus_plus;
 mod ledbat;
 mod pacer;
+mod policer;
 mod prague;
 mod recent_max;
 pub(super) mod reno;
@@ -351,8 +352,10 @@ impl CongestionControl {
     /// Notes that segment `seq` is lost.
     #[cold]
     pub(super) fn lost(&mut self, now: Time, seq: u32) {
-        if let Algorithm::Bbr3(bbr) = &mut self.algorithm {
-            bbr.lost(now, seq);
+        match &mut self.algorithm {
+            Algorithm::Bbr(bbr) => bbr.lost(seq),
+            Algorithm::Bbr3(bbr) => bbr.lost(now, seq),
+            _ => {}
         }
     }
 
