@@ -16,10 +16,10 @@
 //! The flight is rounded up to an even number of segments, and two more in a phase with gain 1.25. A
 //! [policer](super::policer) determines the bandwidth if there is one.
 //!
-//! Deviations: segments leave in send quanta (section 4.2.2) only with `burst`, otherwise one by one. Only RACK counts
-//! the lost segments. A phase with gain 1.25 also ends when the receiver's window allows no more. The first phase of
-//! ProbeBW is derived from the sender's clock and its number of rounds instead of a random number. ECN is ignored, as
-//! in the draft.
+//! Deviations: segments leave in send quanta (section 4.2.2) only with `burst`, otherwise one by one. Only with RACK are
+//! lost segments counted. During loss recovery a phase with gain 1.25 lasts one round trip. It also ends when the
+//! receiver's window allows no more. The first phase of ProbeBW is derived from the sender's clock and its number of
+//! rounds instead of a random number. ECN is ignored, as in the draft.
 
 use fairlane_qdisc::{Duration, Time};
 
@@ -297,7 +297,7 @@ impl Bbr {
         let gain = self.pacing_gain();
         let prior_inflight = f64::from(loss_state.in_flight.saturating_add(sample.newly + sample.newly_lost));
         let next = if gain > 1.0 {
-            full_length && (sample.newly_lost > 0 || prior_inflight >= self.inflight(gain, 0.0).min(cwnd.floor()))
+            full_length && (loss_state.recovering || prior_inflight >= self.inflight(gain, 0.0).min(cwnd.floor()))
         } else if gain < 1.0 {
             full_length || prior_inflight <= self.inflight(1.0, 0.0)
         } else {
@@ -452,9 +452,9 @@ mod tests {
     }
 
     /// Section 4.2.2: below 1.2 Mbit/s a quantum is one segment, up to 24 Mbit/s two, then a millisecond, and at most
-    /// 64 kB. By hand, for twice the bandwidth-delay product: 2 · 50 · 0.04 + 3 · 1 = 7, rounded up 8; 2 · 1000 · 0.04
-    /// + 3 · 2 = 86; 2 · 15,000 · 0.04 + 3 · 14 = 1242, since 0.99 · 15 are 14 whole segments; 2 · 100,000 · 0.04 + 3 · 43
-    /// = 8129, rounded up 8130. The phase with gain 1.25 has two more.
+    /// 64 kB. By hand, twice the bandwidth-delay product and three quanta: 2 · 50 · 0.04 and 3 · 1 are 7, rounded up 8;
+    /// 2 · 1000 · 0.04 and 3 · 2 are 86; 2 · 15,000 · 0.04 and 3 · 14 are 1242, since 0.99 · 15 has 14 whole segments;
+    /// 2 · 100,000 · 0.04 and 3 · 43 are 8129, rounded up 8130. The phase with gain 1.25 has two more.
     #[test]
     fn has_room_for_three_quanta() {
         for (bandwidth, flight) in [(50.0, 8.0), (1_000.0, 86.0), (15_000.0, 1_242.0), (100_000.0, 8_130.0)] {
