@@ -187,9 +187,10 @@ impl Bbr {
     }
 
     /// Takes back a reduction that was needless: repair is over, so that the window returns with the current
-    /// acknowledgement, and the search for the full pipe begins again, as in Linux.
+    /// acknowledgement, and the searches for the full pipe and for a policer begin again, as in Linux.
     pub(super) fn undo(&mut self) {
         (self.full_bandwidth, self.full_rounds) = (0.0, 0);
+        *self.policer = Policer::default();
         if let RepairState::TimedOut | RepairState::Restarts(_) = self.repair {
             self.repair = RepairState::Restarts(0);
         }
