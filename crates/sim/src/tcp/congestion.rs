@@ -4,6 +4,7 @@
 //! Plain Reno needs no state but the window. The state of other algorithms is kept in a [`CongestionControl`] behind
 //! one pointer, so that a million Reno senders stay small.
 
+mod aggregation;
 mod bbr;
 mod bbr3;
 mod classic_ecn;
@@ -14,6 +15,7 @@ mod hystart;
 mod hystart_plus_plus;
 mod ledbat;
 mod pacer;
+mod policer;
 mod prague;
 mod recent_max;
 pub(super) mod reno;
@@ -356,8 +358,10 @@ impl CongestionControl {
     /// Notes that segment `seq` is lost.
     #[cold]
     pub(super) fn lost(&mut self, now: Time, seq: u32) {
-        if let Algorithm::Bbr3(bbr) = &mut self.algorithm {
-            bbr.lost(now, seq);
+        match &mut self.algorithm {
+            Algorithm::Bbr(bbr) => bbr.lost(seq),
+            Algorithm::Bbr3(bbr) => bbr.lost(now, seq),
+            _ => {}
         }
     }
 

@@ -1,19 +1,22 @@
 //! BBR (draft-cardwell-iccrg-bbr-congestion-control-00).
 
+use fairlane_qdisc::Time;
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, run};
 
 use super::bottleneck::{BDP, Queue, rates, simulate, utilisation};
 
 /// A buffer of ten bandwidth-delay products stays nearly empty, and the link full except for ProbeRTT, 200 ms and a
-/// round trip in ten seconds. The windows of several flows, two products each, add up, but the queue is one product
-/// instead of nine with CUBIC. Would catch a model that takes its own queue for part of the path.
+/// round trip in ten seconds. The windows of several flows add up: for four, each has twice its quarter of the product
+/// and three quanta of two segments, rounded up to 32, so that 4 · 32 - 50 = 78 packets are in the queue, and some more
+/// for aggregated acknowledgements, instead of nine products with CUBIC. Would catch a model that takes its own queue
+/// for part of the path.
 #[test]
 fn leaves_a_large_buffer_empty() {
     for count in [1, 4] {
         let (run, seen) = simulate(&[&format!("cc = \"bbr\"\ncount = {count}")], Queue::of(10 * BDP), (20, 60));
         let (used, queue) = (utilisation(&run), run.queues[0].mean_packets);
-        assert!(used > 0.96 && queue < 1.5 * BDP as f64, "{count} flows: {used} of the link, {queue} packets");
+        assert!(used > 0.96 && queue < 1.8 * BDP as f64, "{count} flows: {used} of the link, {queue} packets");
         assert!(seen.drops.is_empty());
         let fair = 10e6 * used / f64::from(count);
         assert!(rates(&run).iter().all(|rate| (0.7..1.3).contains(&(rate / fair))), "{:?}", rates(&run));
@@ -57,7 +60,7 @@ fn is_fast_where_retransmissions_are_lost() {
     };
     let ((rack, unneeded), (sack, _)) = (flow(""), flow("recovery = \"sack\""));
     assert!(rack > 85.0 && unneeded < 0.001, "{rack} Mbit/s, {unneeded} sent again in vain");
-    assert!(sack < rack / 2.0, "{sack} Mbit/s");
+    assert!(sack < 0.6 * rack, "{sack} Mbit/s");
 }
 
 /// Startup doubles the rate in each round trip: the link, with 50 packets per round trip, is full after log2(50 / 10)
@@ -109,4 +112,27 @@ fn probes_the_round_trip_time_every_ten_seconds() {
     }
     assert!((5..=6).contains(&probes.len()), "{probes:?}");
     assert!(probes.windows(2).all(|pair| (10.0..11.0).contains(&(pair[1] - pair[0]))), "{probes:?}");
+}
+
+/// A policer of 2 Mbit/s on a link of 10 Mbit/s, with a bucket of 50 packets, which each ProbeRTT fills. The first
+/// packets through it show 10 Mbit/s, and most of those after them are lost, until two intervals of four rounds with
+/// the same rate reveal it. Without that search 7.5 % are lost.
+#[test]
+fn finds_the_rate_of_a_policer() {
+    let policed = Queue { policer: Some((2e6, 50e3)), ..Queue::of(10 * BDP) };
+    let (run, seen) = simulate(&["cc = \"bbr\""], policed, (5, 60));
+    let late = |at: &Time| at.as_secs() > 5.0;
+    let drops = seen.drops.iter().filter(|at| late(at)).count();
+    let lost = drops as f64 / seen.arrivals.iter().filter(|(at, _)| late(at)).count() as f64;
+    assert!(utilisation(&run) > 0.19 && lost < 0.065, "{} of the link, {lost} lost", utilisation(&run));
+}
+
+/// Beside CUBIC and with a buffer of two bandwidth-delay products, 66 packets of 1500 bytes, BBR has 61 to 65 % of the
+/// link in Linux (three runs), and here 60 to 63 % (five seeds). Without quanta, aggregation and margin it has 45 %.
+#[test]
+fn has_the_share_of_linux_beside_cubic() {
+    let flow = |cc: &str| format!("cc = \"{cc}\"\npacket = \"1500b\"\ntcp = {{ delayed_ack = \"40ms\" }}");
+    let (run, _) = simulate(&[&flow("bbr"), &flow("cubic")], Queue::of(66), (20, 120));
+    let share = rates(&run)[0] / 10e6;
+    assert!((0.6..0.66).contains(&share), "{share}");
 }

@@ -10,7 +10,8 @@ use fairlane_sim::{Control, Observer, Packet, PacketEvent, PacketKind, QueueEven
 /// The bandwidth-delay product in packets.
 pub(crate) const BDP: usize = 50;
 
-/// A FIFO of `limit` packets that marks arrivals at `mark_at` or more packets, and loses packets at random.
+/// A FIFO of `limit` packets that marks arrivals at `mark_at` or more packets, loses packets at random, and has a
+/// policer.
 #[derive(Clone, Copy)]
 pub(crate) struct Queue {
     pub(crate) limit: usize,
@@ -18,11 +19,13 @@ pub(crate) struct Queue {
     pub(crate) loss: f64,
     /// The delay of the bottleneck; the host links add 2 ms.
     pub(crate) delay_ms: u32,
+    /// The rate in bit/s and the bucket in bytes of the policer, which drops the packets beyond them.
+    pub(crate) policer: Option<(f64, f64)>,
 }
 
 impl Queue {
     pub(crate) const fn of(limit: usize) -> Self {
-        Self { limit, mark_at: usize::MAX, loss: 0.0, delay_ms: 18 }
+        Self { limit, mark_at: usize::MAX, loss: 0.0, delay_ms: 18, policer: None }
     }
 }
 
@@ -31,9 +34,22 @@ struct Fifo {
     packets: VecDeque<Packet>,
     counters: Counters,
     random: Stream,
+    /// The bytes in the policer's bucket, which begins empty, and the time of the last arrival.
+    tokens: f64,
+    last: Time,
 }
 
 impl Fifo {
+    /// Returns true if the policer lets a packet of `bytes` pass.
+    fn passes(&mut self, now: Time, bytes: u32) -> bool {
+        let Some((rate, bucket)) = self.settings.policer else { return true };
+        self.tokens = (self.tokens + now.since(self.last).as_secs() * rate / 8.0).min(bucket);
+        self.last = now;
+        let passes = self.tokens >= f64::from(bytes);
+        self.tokens -= if passes { f64::from(bytes) } else { 0.0 };
+        passes
+    }
+
     fn drop(&mut self, now: Time, packet: Packet, reason: Reason, sink: &mut dyn DropSink<Packet>) {
         self.counters.count_drop(reason, packet.bytes());
         sink.dropped(now, packet, reason);
@@ -43,7 +59,7 @@ impl Fifo {
 impl Qdisc<Packet> for Fifo {
     fn enqueue(&mut self, now: Time, mut packet: Packet, sink: &mut dyn DropSink<Packet>) {
         self.counters.arrived.add(packet.bytes());
-        if self.random.chance(self.settings.loss) {
+        if self.random.chance(self.settings.loss) || !self.passes(now, packet.bytes()) {
             return self.drop(now, packet, Reason::Early, sink);
         }
         if self.packets.len() >= self.settings.limit {
@@ -109,7 +125,7 @@ pub(crate) fn simulate(flows: &[&str], queue: Queue, (warmup, seconds): (u32, u3
     let mut seen = Seen::default();
     let run = run_with(&scenario, 0, &Control::default(), &mut seen, |link, _host| {
         let (counters, random) = (Counters::default(), Seed::new(1).stream("losses"));
-        let fifo = Fifo { settings: queue, packets: VecDeque::new(), counters, random };
+        let fifo = Fifo { settings: queue, packets: VecDeque::new(), counters, random, tokens: 0.0, last: Time::ZERO };
         (link == "bottleneck").then(|| ("fifo", Box::new(fifo) as BoxQdisc<Packet>))
     });
     (run.expect("it runs"), seen)

@@ -10,17 +10,22 @@
 //! | ProbeRTT, for 200 ms if the minimum of the round-trip time is ten seconds old | 1 | 4 segments |
 //!
 //! The bandwidth is the maximum of the delivery rate over ten round trips, the round-trip time the minimum over ten
-//! seconds.
+//! seconds. Besides the product, the window has room for three send quanta.
 //!
-//! Deviations: segments are sent one by one, so the send quantum (section 4.2.2) is one segment. The number of lost
-//! segments (`rs.losses`) is not counted: during loss recovery a phase with gain 1.25 lasts one round trip, and in the
-//! first round of recovery the window is the flight plus the segments just delivered. A phase with gain 1.25 also ends
-//! when the receiver's window allows no more. The first phase of ProbeBW is derived from the sender's clock and its
-//! number of rounds instead of a random number. ECN is ignored, as in the draft.
+//! As in Linux and not in the draft: the pacing rate is 1 % lower. The window has room for aggregated acknowledgements.
+//! The flight is rounded up to an even number of segments, and two more in a phase with gain 1.25. A
+//! [policer](super::policer) determines the bandwidth if there is one.
+//!
+//! Deviations: segments leave in send quanta (section 4.2.2) only with `burst`, otherwise one by one. Only with RACK are
+//! lost segments counted. During loss recovery a phase with gain 1.25 lasts one round trip. It also ends when the
+//! receiver's window allows no more. The first phase of ProbeBW is derived from the sender's clock and its number of
+//! rounds instead of a random number. ECN is ignored, as in the draft.
 
 use fairlane_qdisc::{Duration, Time};
 
+use super::aggregation::Aggregation;
 use super::delivery::{DeliveryRate, RateSample};
+use super::policer::Policer;
 use super::recent_max::RecentMax;
 use super::{AckSample, CongestionSignal, LossState, WindowSize};
 
@@ -30,8 +35,16 @@ const HIGH_GAIN: f64 = 2.885_390_081_777_927;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// BBRMinPipeCwnd, in segments.
 const MIN_CWND: f64 = 4.0;
-/// Segments added to the bandwidth-delay product for delayed and aggregated acknowledgements: three send quanta.
-const AGGREGATION_ALLOWANCE: f64 = 3.0;
+/// The pacing rate as a part of the rate that the model asks for, so that a queue shrinks.
+const PACING_MARGIN: f64 = 0.99;
+/// The time in seconds of a send quantum (section 4.2.2).
+const QUANTUM: f64 = 0.001;
+/// The largest send quantum in segments: 64 kB in segments of 1500 bytes.
+const MOST_QUANTUM: f64 = 43.0;
+/// The pacing rate in segments per second, 1.2 Mbit/s with 1500 bytes, from which on a quantum has two segments.
+const QUANTUM_RATE: f64 = 100.0;
+/// The time in seconds in which the segments of aggregated acknowledgements are sent at most.
+const MOST_AGGREGATION: f64 = 0.1;
 /// BtlBwFilterLen, in rounds.
 const BANDWIDTH_ROUNDS: u32 = 10;
 /// RTpropFilterLen.
@@ -98,6 +111,8 @@ pub(super) struct Bbr {
     phase: u64,
     /// The sender has resumed after a pause.
     restarted: bool,
+    aggregation: Aggregation,
+    policer: Box<Policer>,
 }
 
 impl Bbr {
@@ -120,6 +135,8 @@ impl Bbr {
             initial,
             phase: phase % 7,
             restarted: false,
+            aggregation: Aggregation::default(),
+            policer: Box::default(),
         }
     }
 
@@ -132,6 +149,7 @@ impl Bbr {
         if idle && self.delivery.is_limited() {
             // After a pause the sender neither probes nor sends a burst (section 4.4.3).
             self.restarted = true;
+            self.aggregation.restart(now);
             if let BbrState::ProbeBw(..) = self.state {
                 self.set_pacing_rate(1.0);
             }
@@ -141,6 +159,10 @@ impl Bbr {
 
     pub(super) fn arrived(&mut self, start: u32, end: u32) {
         self.delivery.arrived(start, end);
+    }
+
+    pub(super) fn lost(&mut self, seq: u32) {
+        self.delivery.lost(seq);
     }
 
     pub(super) fn on_application_limited(&mut self, in_flight: u32) {
@@ -165,9 +187,10 @@ impl Bbr {
     }
 
     /// Takes back a reduction that was needless: repair is over, so that the window returns with the current
-    /// acknowledgement, and the search for the full pipe begins again, as in Linux.
+    /// acknowledgement, and the searches for the full pipe and for a policer begin again, as in Linux.
     pub(super) fn undo(&mut self) {
         (self.full_bandwidth, self.full_rounds) = (0.0, 0);
+        *self.policer = Policer::default();
         if let RepairState::TimedOut | RepairState::Restarts(_) = self.repair {
             self.repair = RepairState::Restarts(0);
         }
@@ -182,6 +205,12 @@ impl Bbr {
         {
             self.repair = RepairState::Continues;
         }
+        if matches!(self.state, BbrState::ProbeBw(..)) && round_start && self.policer.expires() {
+            self.enter_probe_bw(ack.now);
+        }
+        self.policer.update(ack.now, &sample, round_start);
+        let (bandwidth, newly) = (self.bandwidth(), f64::from(sample.newly));
+        self.aggregation.update(ack.now, newly, bandwidth, size.cwnd, self.round, self.filled_pipe);
         self.check_cycle_phase(ack.now, size.cwnd, &sample, loss_state);
         if round_start && !sample.flight.limited {
             self.check_full_pipe();
@@ -191,7 +220,7 @@ impl Bbr {
         self.check_probe_rtt(size, ack.now, expired, round_start, loss_state);
         self.restarted = false;
         self.set_pacing_rate(self.pacing_gain());
-        self.set_cwnd(size, f64::from(sample.newly), loss_state);
+        self.set_cwnd(size, &sample, loss_state);
     }
 
     /// Enters and leaves loss recovery (section 4.4.4).
@@ -252,7 +281,7 @@ impl Bbr {
         if self.state == BbrState::Startup && self.filled_pipe {
             self.state = BbrState::Drain;
         }
-        if self.state == BbrState::Drain && f64::from(loss_state.in_flight) <= self.inflight(1.0) {
+        if self.state == BbrState::Drain && f64::from(loss_state.in_flight) <= self.inflight(1.0, 0.0) {
             self.enter_probe_bw(now);
         }
     }
@@ -266,12 +295,12 @@ impl Bbr {
     fn check_cycle_phase(&mut self, now: Time, cwnd: f64, sample: &RateSample, loss_state: LossState) {
         let BbrState::ProbeBw(phase, since) = self.state else { return };
         let full_length = self.rtprop.is_some_and(|(rtprop, _)| now.since(since) > rtprop);
-        let gain = CYCLE[phase];
-        let prior_inflight = f64::from(loss_state.in_flight.saturating_add(sample.newly));
+        let gain = self.pacing_gain();
+        let prior_inflight = f64::from(loss_state.in_flight.saturating_add(sample.newly + sample.newly_lost));
         let next = if gain > 1.0 {
-            full_length && (loss_state.recovering || prior_inflight >= self.inflight(gain).min(cwnd.floor()))
+            full_length && (loss_state.recovering || prior_inflight >= self.inflight(gain, 0.0).min(cwnd.floor()))
         } else if gain < 1.0 {
-            full_length || prior_inflight <= self.inflight(1.0)
+            full_length || prior_inflight <= self.inflight(1.0, 0.0)
         } else {
             full_length
         };
@@ -338,36 +367,51 @@ impl Bbr {
         match self.state {
             BbrState::Startup => HIGH_GAIN,
             BbrState::Drain => 1.0 / HIGH_GAIN,
+            BbrState::ProbeBw(..) if self.policer.rate().is_some() => 1.0,
             BbrState::ProbeBw(phase, _) => CYCLE[phase],
             BbrState::ProbeRtt(_) => 1.0,
         }
     }
 
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * self.bandwidth.get();
+        let rate = gain * self.bandwidth() * PACING_MARGIN;
         if rate > 0.0 && (self.filled_pipe || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
     }
 
-    /// Returns the flight in segments for `gain` times the bandwidth-delay product.
-    fn inflight(&self, gain: f64) -> f64 {
-        match self.rtprop {
-            Some((rtprop, _)) => gain * self.bandwidth.get() * rtprop.as_secs() + AGGREGATION_ALLOWANCE,
-            None => self.initial,
-        }
+    /// Returns the bandwidth in segments per second.
+    fn bandwidth(&self) -> f64 {
+        self.policer.rate().unwrap_or_else(|| self.bandwidth.get())
     }
 
-    fn set_cwnd(&mut self, size: &mut WindowSize, newly: f64, loss_state: LossState) {
+    /// Returns the flight in segments for `gain` times the bandwidth-delay product, three send quanta and `extra`.
+    fn inflight(&self, gain: f64, extra: f64) -> f64 {
+        let Some((rtprop, _)) = self.rtprop else { return self.initial };
+        let least = if self.pacing_rate < QUANTUM_RATE { 1.0 } else { 2.0 };
+        let quantum = (self.pacing_rate * QUANTUM).floor().clamp(least, MOST_QUANTUM);
+        let flight = gain * self.bandwidth() * rtprop.as_secs() + 3.0 * quantum + extra;
+        let up = if matches!(self.state, BbrState::ProbeBw(0, _)) { 2.0 } else { 0.0 };
+        2.0 * (flight / 2.0).ceil() + up
+    }
+
+    /// Returns the segments of aggregated acknowledgements for which the window has room.
+    fn extra(&self) -> f64 {
+        if self.filled_pipe { self.aggregation.extra().min(MOST_AGGREGATION * self.bandwidth()) } else { 0.0 }
+    }
+
+    fn set_cwnd(&self, size: &mut WindowSize, sample: &RateSample, loss_state: LossState) {
+        let newly = f64::from(sample.newly);
         let gain = match self.state {
             BbrState::Startup | BbrState::Drain => HIGH_GAIN,
             BbrState::ProbeBw(..) => 2.0,
             BbrState::ProbeRtt(_) => 1.0,
         };
-        let target = self.inflight(gain);
+        size.cwnd = (size.cwnd - f64::from(sample.newly_lost)).max(1.0);
         if let RepairState::Conserves(_) = self.repair {
             size.cwnd = size.cwnd.max(f64::from(loss_state.in_flight) + newly);
         } else {
+            let target = self.inflight(gain, self.extra());
             if self.filled_pipe {
                 size.cwnd = (size.cwnd + newly).min(target);
             } else if size.cwnd < target || f64::from(self.delivery.delivered()) < self.initial {
@@ -395,5 +439,68 @@ mod tests {
         };
         let gains: Vec<f64> = (0..7).map(first).collect();
         assert_eq!(gains, [1.25, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+    }
+
+    /// Returns the state in ProbeBW with a bandwidth in segments per second and a round-trip time of 40 ms.
+    fn probing(bandwidth: f64, phase: usize) -> Bbr {
+        let mut bbr = Bbr::new(10, 0);
+        bbr.bandwidth.update(0, BANDWIDTH_ROUNDS, bandwidth);
+        bbr.rtprop = Some((Duration::from_millis(40), Time::ZERO));
+        bbr.filled_pipe = true;
+        bbr.state = BbrState::ProbeBw(phase, Time::ZERO);
+        bbr.set_pacing_rate(1.0);
+        bbr
+    }
+
+    /// Section 4.2.2: below 1.2 Mbit/s a quantum is one segment, up to 24 Mbit/s two, then a millisecond, and at most
+    /// 64 kB. By hand, twice the bandwidth-delay product and three quanta: 2 · 50 · 0.04 and 3 · 1 are 7, rounded up 8;
+    /// 2 · 1000 · 0.04 and 3 · 2 are 86; 2 · 15,000 · 0.04 and 3 · 14 are 1242, since 0.99 · 15 has 14 whole segments;
+    /// 2 · 100,000 · 0.04 and 3 · 43 are 8129, rounded up 8130. The phase with gain 1.25 has two more.
+    #[test]
+    fn has_room_for_three_quanta() {
+        for (bandwidth, flight) in [(50.0, 8.0), (1_000.0, 86.0), (15_000.0, 1_242.0), (100_000.0, 8_130.0)] {
+            assert_eq!(probing(bandwidth, 1).inflight(2.0, 0.0), flight, "{bandwidth}");
+            assert_eq!(probing(bandwidth, 0).inflight(2.0, 0.0), flight + 2.0, "{bandwidth}");
+        }
+    }
+
+    /// 1000 segments per second are 100 in 100 ms. Before the pipe is full there is no room for more. Would catch a
+    /// window that follows a bunch of any size.
+    #[test]
+    fn has_room_for_aggregation_of_100_ms() {
+        let extra = |acked: f64, filled_pipe| {
+            let mut bbr = Bbr { filled_pipe, ..probing(1_000.0, 1) };
+            bbr.aggregation.update(Time::ZERO, acked, 1_000.0, 500.0, 0, true);
+            bbr.extra()
+        };
+        assert_eq!((extra(60.0, true), extra(160.0, true), extra(60.0, false)), (60.0, 100.0, 0.0));
+    }
+
+    /// By hand: 1 % below 1.25 times 1000 segments per second are 1237.5.
+    #[test]
+    fn paces_below_the_bandwidth() {
+        let mut bbr = probing(1_000.0, 0);
+        bbr.set_pacing_rate(bbr.pacing_gain());
+        assert!((bbr.pacing_rate() - 1_237.5).abs() < 1e-9, "{}", bbr.pacing_rate());
+    }
+
+    /// Section 4.4.4: of a window of 80, 5 lost segments leave 75. In the first round of recovery the window is at least
+    /// the flight and the segments just delivered, 70 + 2 or 74 + 2; later it grows by these, 75 + 2.
+    #[test]
+    fn subtracts_losses() {
+        let window = |repair, in_flight| {
+            let mut bbr = Bbr { repair, ..probing(1_000.0, 1) };
+            (0..7).for_each(|seq| bbr.on_send(Time::ZERO, seq, seq == 0, seq + 1));
+            (2..7).for_each(|seq| bbr.lost(seq));
+            let sample = bbr.delivery.acknowledged(Time::ZERO, 2).expect("two segments have arrived");
+            let mut size = WindowSize { cwnd: 80.0, ssthresh: 80.0 };
+            bbr.set_cwnd(&mut size, &sample, LossState { in_flight, recovering: true });
+            size.cwnd
+        };
+        let conserves = RepairState::Conserves(0);
+        assert_eq!(
+            (window(conserves, 70), window(conserves, 74), window(RepairState::Continues, 70)),
+            (75.0, 76.0, 77.0)
+        );
     }
 }

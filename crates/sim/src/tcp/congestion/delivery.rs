@@ -25,6 +25,8 @@ pub(super) struct DeliveryRate {
     latest: Option<Record>,
     /// The number of these segments.
     newly: u32,
+    /// The number of losses since the last sample.
+    newly_lost: u32,
 }
 
 /// The state recorded when a segment is sent.
@@ -56,6 +58,8 @@ impl Record {
 pub(super) struct RateSample {
     /// The number of segments that it delivers.
     pub(super) newly: u32,
+    /// The number of segments found lost since the sample before (RS.newly_lost).
+    pub(super) newly_lost: u32,
     /// The number of segments delivered when the sample's segment was sent.
     pub(super) prior_delivered: u32,
     /// The number of segments delivered since (RS.delivered).
@@ -128,6 +132,7 @@ impl DeliveryRate {
     pub(super) fn lost(&mut self, seq: u32) -> Option<FlightSample> {
         let record = *self.records.get(seq.checked_sub(self.base)? as usize).filter(|record| !record.arrived)?;
         self.lost += 1;
+        self.newly_lost += 1;
         Some(record.flight(self.lost))
     }
 
@@ -166,6 +171,7 @@ impl DeliveryRate {
         let delivered = f64::from(self.delivered - latest.delivered);
         Some(RateSample {
             newly,
+            newly_lost: std::mem::take(&mut self.newly_lost),
             prior_delivered: latest.delivered,
             delivered: self.delivered - latest.delivered,
             flight: latest.flight(self.lost),

@@ -34,8 +34,9 @@ mod tests;
 use fairlane_qdisc::{Duration, Seed, Stream, Time};
 
 use self::cycle::Cycle;
-use self::model::{Aggregation, FullPipe, RoundTrip, Rounds};
+use self::model::{FullPipe, RoundTrip, Rounds};
 use self::signals::{BeforeLoss, Signals};
+use super::aggregation::Aggregation;
 use super::delivery::{DeliveryRate, FlightSample, RateSample};
 use super::recent_max::RecentMax;
 use super::{AckSample, CongestionSignal, LossState, WindowSize};

@@ -1,10 +1,8 @@
-//! BBR's model of its path, without losses: rounds, a full pipe, the round-trip time and the aggregation of
-//! acknowledgements.
+//! BBR's model of its path, without losses: rounds, a full pipe, the round-trip time.
 
 use fairlane_qdisc::{Duration, Time};
 
 use super::super::delivery::RateSample;
-use super::super::recent_max::RecentMax;
 use super::Delivery;
 
 /// BBR.MinRTTFilterLen.
@@ -13,8 +11,6 @@ const ROUND_TRIP_AGE: Duration = Duration::from_millis(10_000);
 const PROBE_RTT_INTERVAL: Duration = Duration::from_millis(5_000);
 /// BBR.ProbeRTTDuration.
 const PROBE_RTT: Duration = Duration::from_millis(200);
-/// BBR.ExtraAckedFilterLen, in rounds.
-const AGGREGATION_ROUNDS: u32 = 10;
 
 /// The count of round trips (section 5.5.1), and whether the window limits them.
 #[derive(Clone, Debug, Default)]
@@ -144,35 +140,5 @@ impl RoundTrip {
     /// Ends ProbeRTT and schedules the next one.
     pub(super) fn end_probe(&mut self, now: Time) {
         (self.probe_until, self.refreshed) = (None, now);
-    }
-}
-
-/// The segments acknowledged beyond what the bandwidth explains (section 5.5.9).
-#[derive(Clone, Debug, Default)]
-pub(super) struct Aggregation {
-    since: Time,
-    acked: f64,
-    extra: RecentMax,
-}
-
-impl Aggregation {
-    /// Begins an interval at `now`.
-    pub(super) fn restart(&mut self, now: Time) {
-        self.since = now;
-    }
-
-    pub(super) fn update(&mut self, now: Time, newly: f64, bandwidth: f64, cwnd: f64, round: u32, filled: bool) {
-        let mut expected = bandwidth * now.since(self.since).as_secs();
-        if self.acked <= expected {
-            (self.acked, self.since, expected) = (0.0, now, 0.0);
-        }
-        self.acked += newly;
-        let length = if filled { AGGREGATION_ROUNDS } else { 1 };
-        self.extra.update(round, length, (self.acked - expected).min(cwnd));
-    }
-
-    /// Returns BBR.extra_acked.
-    pub(super) fn extra(&self) -> f64 {
-        self.extra.get()
     }
 }

@@ -25,6 +25,7 @@ fn flow(state: State) -> Bbr3 {
 fn delivery(at: u64, in_flight: u32, rate: f64) -> Delivery {
     let sample = RateSample {
         newly: 1,
+        newly_lost: 0,
         prior_delivered: u32::MAX,
         delivered: 80,
         flight: FlightSample { in_flight, ..FlightSample::default() },
