@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::archive::Archive;
 use crate::result::{Heard, hear};
-use crate::{GuestError, Kernel, inside, programs};
+use crate::{GuestError, Kernel, clock, inside, programs};
 
 const QEMU: &str = "qemu-system-x86_64";
 
@@ -111,11 +111,12 @@ impl Guest {
         archive.extend(with.to_bytes());
         fs::write(place("initramfs"), archive).map_err(host("its first file system"))?;
         let (console, said) = (place("console"), place("said"));
+        fs::write(place("clock.so"), clock::still()).map_err(host("its clock"))?;
         for file in [&console, &said] {
             File::create(file).map_err(host("a file for its words"))?;
         }
-        let mut running =
-            Running(self.command(&place("initramfs"), &console, &said, seed).spawn().map_err(host("start QEMU"))?);
+        let mut command = self.command(&place("initramfs"), &console, &said, seed);
+        let mut running = Running(command.env("LD_PRELOAD", place("clock.so")).spawn().map_err(host("start QEMU"))?);
         let mut words = Words { file: File::open(&said).map_err(host("read its words"))?, bytes: Vec::new() };
         loop {
             let ended = running.0.try_wait().map_err(host("wait for QEMU"))?;

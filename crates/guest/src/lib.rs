@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+mod clock;
 mod error;
 mod guest;
 pub mod inside;
