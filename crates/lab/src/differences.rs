@@ -128,8 +128,8 @@ mod tests {
         LabPlan::new(&scenario, IpVersion::V4).unwrap().differences()
     }
 
-    /// Linux's names with `preset = "linux"` mean the same in both; `modern` differs, and in the slow start of CUBIC. UDP
-    /// and other groups do not matter.
+    /// Linux's names with `preset = "linux"` mean the same in both; `modern` differs, and in the slow start of CUBIC.
+    /// UDP and other groups do not matter.
     #[test]
     fn the_names_of_linux_are_the_same() {
         for keys in ["cc = \"reno\"", "cc = \"dctcp\"", "cc = \"bbr\"", "cc = \"cubic\"", "cc = \"vegas\""] {

@@ -33,8 +33,9 @@ fn share(flow: &FlowRun, seconds: u32, bits: f64) -> f64 {
     8.0 * flow.unique_bytes as f64 / f64::from(seconds) / bits
 }
 
-/// Would catch reordering that is taken for loss for ever: without reports of duplicates CUBIC has 6 % of the first link.
-/// HyStart takes the jitter of the last link for a queue and leaves slow start early: Linux itself carries 72 % there.
+/// Would catch reordering that is taken for loss for ever: without reports of duplicates CUBIC has 6 % of the first
+/// link. HyStart takes the jitter of the last link for a queue and leaves slow start early: Linux itself carries 72 %
+/// there.
 #[test]
 fn reordering_is_no_congestion() {
     for (rate, jitter, bits) in [("10mbit", "10ms", 10e6), ("20mbit", "5ms", 20e6), ("50mbit", "15ms", 50e6)] {
@@ -60,8 +61,8 @@ fn reordering_is_no_congestion() {
 }
 
 /// A link is silent for 0.9 s every 6 s, which loses nothing. Would catch a window that is sent again, and one that
-/// stays reduced: at most three copies an outage, and 95 % of what the link can carry. Prague is paced by the window over
-/// the smoothed round trip, which the outage makes longer for some round trips.
+/// stays reduced: at most three copies an outage, and 95 % of what the link can carry. Prague is paced by the window
+/// over the smoothed round trip, which the outage makes longer for some round trips.
 #[test]
 fn outages_without_loss_cost_nothing() {
     let link = r#"

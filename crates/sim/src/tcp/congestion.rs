@@ -290,7 +290,7 @@ impl CongestionControl {
         }
     }
 
-    /// Takes back what the last reduction changed beside the window: it was needless.
+    /// Takes back what the last reduction changed in addition to the window: it was needless.
     #[cold]
     pub(super) fn undo(&mut self) {
         if let Some(SlowStartExit::HyStartPlusPlus(hystart)) = &mut self.exit {

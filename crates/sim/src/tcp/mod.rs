@@ -35,8 +35,8 @@ pub struct Segment {
 pub struct Ack {
     /// The next segment that the receiver expects.
     pub next: u32,
-    /// The segments received beyond that (RFC 2018), and first, if one arrived once more, that segment (RFC 2883); empty
-    /// unless the flow uses SACK.
+    /// The segments received beyond that (RFC 2018), and first, if one arrived once more, that segment (RFC 2883);
+    /// empty unless the flow uses SACK.
     pub sack: SackBlocks,
     /// The ECN-Echo flag (RFC 3168).
     pub ece: bool,

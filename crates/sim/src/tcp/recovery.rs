@@ -166,7 +166,7 @@ impl Recovery {
         }
     }
 
-    /// Keeps the last reduction, whatever becomes known of its cause: the network has marked a segment since.
+    /// Keeps the last reduction for good: the network has marked a segment since.
     pub(super) fn keep_reduction(&mut self) {
         if let Self::Rack(rack) = self {
             rack.keep_reduction();

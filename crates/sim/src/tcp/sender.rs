@@ -22,7 +22,7 @@ pub struct TcpSender {
     recovery: Recovery,
     rtt: Rtt,
     timing: Timing,
-    /// What only some connections have.
+    /// The parts that only some connections have.
     extra: Option<Box<Extra>>,
     /// When the retransmission timer fires; [`Time::MAX`] while it is off.
     deadline: Time,
@@ -39,7 +39,7 @@ pub enum Opening {
     Ack,
 }
 
-/// What only some connections have.
+/// The parts that only some connections have.
 #[derive(Clone, Debug)]
 struct Extra {
     /// `None`: the connection is open.

@@ -98,8 +98,8 @@ impl SenderState {
         }
     }
 
-    /// Returns true if half of the window is out. Where pacing holds segments back, that counts as a window in use, as in
-    /// RFC 7661, section 4.3: a paced window may never be full.
+    /// Returns true if half of the window is out. Where pacing holds segments back, that counts as a window in use, as
+    /// in RFC 7661, section 4.3: a paced window may never be full.
     pub(super) fn half_out(&self) -> bool {
         2.0 * f64::from(self.max - self.una + 1) >= self.window.cwnd()
     }

@@ -127,7 +127,7 @@ fn finds_the_rate_of_a_policer() {
     assert!(utilisation(&run) > 0.19 && lost < 0.065, "{} of the link, {lost} lost", utilisation(&run));
 }
 
-/// Beside CUBIC and with a buffer of two bandwidth-delay products, 66 packets of 1500 bytes, BBR has 61 to 65 % of the
+/// Next to CUBIC and with a buffer of two bandwidth-delay products, 66 packets of 1500 bytes, BBR has 61 to 65 % of the
 /// link in Linux (three runs), and here 60 to 63 % (five seeds). Without quanta, aggregation and margin it has 45 %.
 #[test]
 fn has_the_share_of_linux_beside_cubic() {

@@ -34,7 +34,8 @@ fn restart(after_idle: AfterIdle, again: u64) -> (u32, f64) {
     (sent.0 - 20, sender.cwnd())
 }
 
-/// By hand: the last segments went at 300 ms and the timeout is 100 + 200 ms, so at 950 ms two timeouts have passed: 10 /
+/// By hand: the last segments went at 300 ms and the timeout is 100 + 200 ms, so at 950 ms two timeouts have passed: 10
+/// /
 /// 4. At 550 ms none has, and after a long time one segment is left, or in Linux the initial window.
 #[test]
 fn an_idle_window_decays_if_it_is_asked_to() {

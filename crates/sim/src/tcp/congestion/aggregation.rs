@@ -45,9 +45,9 @@ mod tests {
 
     use super::*;
 
-    /// At 100 segments per second, 11 at once and 10 in each of the next two 100 ms are 31, 11 more than the 20 expected.
-    /// After a pause, ten rounds later, 2 are 2 more. Would catch segments from before the pause that count without
-    /// their time: 33.
+    /// At 100 segments per second, 11 at once and 10 in each of the next two 100 ms are 31, 11 more than the 20
+    /// expected. After a pause, ten rounds later, 2 are 2 more. Would catch segments from before the pause that count
+    /// without their time: 33.
     #[test]
     fn a_pause_begins_an_interval() {
         let at = |millis| Time::ZERO + Duration::from_millis(millis);

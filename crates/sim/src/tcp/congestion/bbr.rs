@@ -10,14 +10,15 @@
 //! | ProbeRTT, for 200 ms if the minimum of the round-trip time is ten seconds old | 1 | 4 segments |
 //!
 //! The bandwidth is the maximum of the delivery rate over ten round trips, the round-trip time the minimum over ten
-//! seconds. Besides the product, the window has room for three send quanta.
+//! seconds. In addition to the product, the window has room
+//! for three send quanta.
 //!
 //! As in Linux and not in the draft: the pacing rate is 1 % lower. The window has room for aggregated acknowledgements.
 //! The flight is rounded up to an even number of segments, and two more in a phase with gain 1.25. A
 //! [policer](super::policer) determines the bandwidth if there is one.
 //!
-//! Deviations: segments leave in send quanta (section 4.2.2) only with `burst`, otherwise one by one. Only with RACK are
-//! lost segments counted. During loss recovery a phase with gain 1.25 lasts one round trip. It also ends when the
+//! Deviations: segments leave in send quanta (section 4.2.2) only with `burst`, otherwise one by one. Only with RACK
+//! are lost segments counted. During loss recovery a phase with gain 1.25 lasts one round trip. It also ends when the
 //! receiver's window allows no more. The first phase of ProbeBW is derived from the sender's clock and its number of
 //! rounds instead of a random number. ECN is ignored, as in the draft.
 

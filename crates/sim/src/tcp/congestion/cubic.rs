@@ -29,7 +29,7 @@ pub(super) struct Cubic {
     active: Time,
 }
 
-/// What is known of the last congestion.
+/// The knowledge of the last congestion.
 #[derive(Clone, Debug, Default)]
 struct Stage {
     /// The window at the last congestion, or less if that was smaller than at the one before (fast convergence); 0 if

@@ -2,9 +2,9 @@
 //! time.
 //!
 //! Once per round trip it compares the expected rate at the shortest round-trip time with the actual rate:
-//! `diff = cwnd (1 − base / rtt)` segments are queued. α = 1, β = 3 and γ = 1 are the values of ns-2; in Linux α is 2 and
-//! β 4. `rtt` is the mean of a round, as in ns-2, or after slow start the shortest one in it. Linux takes the shortest in
-//! slow start, too, and so fills the queue.
+//! `diff = cwnd (1 − base / rtt)` segments are queued. α = 1, β = 3 and γ = 1 are the values of ns-2; in Linux α is 2
+//! and β 4. `rtt` is the mean of a round, as in ns-2, or after slow start the shortest one in it. Linux takes the
+//! shortest in slow start, too, and so fills the queue.
 //!
 //! Slow start doubles the window every other round trip. The comparison is made in the rounds between, in which the
 //! window is constant, as in the paper. Deviations: losses are detected and repaired as by all senders with SACK,
@@ -100,8 +100,8 @@ mod tests {
 
     use super::*;
 
-    /// By hand, at 20 segments and a base of 100 ms: round trips of 100, 100 and 400 ms are 200 in the mean, which is 10
-    /// segments queued; the shortest one says that there are none. Would catch a pause that is taken for a queue.
+    /// By hand, at 20 segments and a base of 100 ms: round trips of 100, 100 and 400 ms are 200 in the mean, which is
+    /// 10 segments queued; the shortest one says that there are none. Would catch a pause that is taken for a queue.
     #[test]
     fn a_pause_is_no_queue() {
         for (by_least, window) in [(false, 19.0), (true, 21.0)] {

@@ -75,7 +75,7 @@ pub(in super::super) struct Rack {
     probe: Option<Probe>,
     /// The segments that the current acknowledgement delivers.
     delivered: u32,
-    /// It delivers a segment that was sent once, before the timeout that F-RTO examines.
+    /// One of them was sent once, before the timeout that F-RTO examines.
     original: bool,
     /// The first unacknowledged segment before the current acknowledgement.
     una_before: u32,

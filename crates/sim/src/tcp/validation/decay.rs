@@ -19,8 +19,8 @@ pub(in super::super) struct Decay {
     least: f64,
     /// The time of the last transmission (T_last of RFC 2861); `None` before the first.
     last_sent: Option<Time>,
-    /// The time at which the window was last full or reduced (T_prev), at first that of the first segment; `None` before
-    /// it.
+    /// The time at which the window was last full or reduced (T_prev), at first that of the first segment; `None`
+    /// before it.
     since: Option<Time>,
     /// The most segments outstanding since then (W_used).
     used: u32,

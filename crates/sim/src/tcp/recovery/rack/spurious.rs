@@ -48,11 +48,11 @@ struct Frto {
 pub(super) struct Evidence {
     /// The oldest unacknowledged segment.
     pub(super) una: u32,
-    /// It acknowledges new segments cumulatively.
+    /// Segments are acknowledged cumulatively for the first time.
     pub(super) advances: bool,
-    /// It acknowledges new segments selectively, or nothing new.
+    /// Segments are acknowledged selectively for the first time, or none.
     pub(super) out_of_order: bool,
-    /// It delivers a segment that was sent once, before the timeout.
+    /// A segment arrived that was sent once, before the timeout.
     pub(super) original: bool,
     /// The timestamp that it echoes; `None` without timestamps.
     pub(super) echo: Option<Time>,
