@@ -63,7 +63,7 @@ impl Recovery {
             LossRecovery::Reno => Self::Reno,
             LossRecovery::NewReno => Self::NewReno(NewReno::default()),
             LossRecovery::Sack => Self::Sack(Sack::default()),
-            LossRecovery::Rack => Self::Rack(Box::new(Rack::new(tcp.timestamps))),
+            LossRecovery::Rack => Self::Rack(Box::new(Rack::new(tcp))),
         }
     }
 
@@ -176,6 +176,17 @@ impl Recovery {
     /// Returns true if selective acknowledgements count.
     pub(super) fn uses_sack(&self) -> bool {
         matches!(self, Self::Sack(_) | Self::Rack(_))
+    }
+
+    /// Returns the number of segments that an acknowledgement of `acked` delivers by Linux's count: without those that
+    /// SACK blocks or duplicate acknowledgements have told of, but one at least if it acknowledges any.
+    pub(super) fn newly(&self, state: &SenderState, acked: u32) -> u32 {
+        let new = match self {
+            Self::Rack(rack) => rack.newly(acked),
+            Self::Sack(_) => acked,
+            Self::Tahoe | Self::Reno | Self::NewReno(_) => acked.saturating_sub(state.dupacks),
+        };
+        new.clamp(acked.min(1), acked)
     }
 
     /// Returns the number of segments that are known to have arrived.

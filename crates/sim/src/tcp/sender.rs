@@ -169,7 +169,7 @@ impl TcpSender {
             now,
             una: self.state.una,
             max: self.state.max,
-            acked,
+            acked: if self.state.as_linux { self.recovery.newly(&self.state, acked) } else { acked },
             byte_counting: self.state.byte_counting,
             limit,
             as_linux: self.state.as_linux,

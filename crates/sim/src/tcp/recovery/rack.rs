@@ -17,6 +17,7 @@ mod tests;
 use std::collections::{BTreeSet, VecDeque};
 
 use fairlane_qdisc::{Duration, Time};
+use fairlane_scenario::Tcp;
 
 use self::probe::Probe;
 use self::reordering::ReorderingWindow;
@@ -55,12 +56,14 @@ pub(in super::super) struct Rack {
     min_rtt: Option<Duration>,
     /// One past the highest segment that has arrived (RACK.fack).
     highest: u32,
-    /// Segments have overtaken each other.
-    reordered: bool,
+    /// The most segments that are known to have overtaken another; 0 before there is reordering.
+    reordering: u32,
     window: ReorderingWindow,
     spurious: Spurious,
     /// Acknowledgements echo timestamps.
     timestamps: bool,
+    /// RACK.rtt is that of the last segment of an acknowledgement, not of the one that was sent last.
+    as_linux: bool,
     /// When the next segment counts as lost, if it does not arrive.
     loss_at: Option<Time>,
     /// An acknowledgement of this ends recovery, or the reduction after a mark.
@@ -127,9 +130,9 @@ pub(in super::super) enum Alarm {
 }
 
 impl Rack {
-    /// Returns the state before the first segment. `timestamps`: acknowledgements echo them.
-    pub(super) fn new(timestamps: bool) -> Self {
-        Self { timestamps, ..Self::default() }
+    /// Returns the state before the first segment.
+    pub(super) fn new(tcp: &Tcp) -> Self {
+        Self { timestamps: tcp.timestamps, as_linux: tcp.as_linux, ..Self::default() }
     }
 
     /// Notes a transmission of `seq`.
@@ -205,16 +208,6 @@ impl Rack {
         new > 0
     }
 
-    /// Handles the report of segments that have arrived once more.
-    fn on_duplicate(&mut self, state: &SenderState, duplicate: Option<(u32, u32)>) {
-        let Some((start, end)) = duplicate.filter(|(start, end)| start < end) else { return };
-        self.spurious.duplicated(start, end);
-        if !self.is_of_probe(end) {
-            self.reordered = true;
-            self.window.on_duplicate(state.una, state.max);
-        }
-    }
-
     /// Takes the last reduction back if an acknowledgement shows that it was needless.
     fn judge_reduction(&mut self, state: &mut SenderState, ack: &Ack, new: bool) {
         let advances = state.una > self.una_before;
@@ -243,7 +236,7 @@ impl Rack {
     /// Counts nothing as lost, until the times of transmissions say so again. What had looked like the arrival of a
     /// retransmission was that of an earlier copy.
     fn undo(&mut self, state: &SenderState) {
-        self.reordered |= state.recovering;
+        self.reordering = self.reordering.max(u32::from(state.recovering));
         self.latest = None;
         self.lost.clear();
         self.transmissions.clear();
@@ -276,14 +269,15 @@ impl Rack {
             if !segment.again {
                 self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
             }
-            if self.latest < Some(segment.number) {
-                (self.latest, self.rtt) = (Some(segment.number), rtt);
+            if self.as_linux || self.latest < Some(segment.number) {
+                self.rtt = rtt;
             }
+            self.latest = self.latest.max(Some(segment.number));
         }
         if seq >= self.highest {
             self.highest = seq + 1;
         } else if !segment.again {
-            self.reordered = true;
+            self.reordering = self.reordering.max(self.highest - seq);
         }
     }
 
@@ -371,17 +365,6 @@ impl Rack {
         if self.lost.insert(seq) {
             state.window.lost(now, seq);
         }
-    }
-
-    /// Returns how far segments may overtake each other (RACK.reo_wnd).
-    fn reordering_window(&self, state: &SenderState, srtt: Option<Duration>) -> Duration {
-        let certain = state.recovering || self.arrived(state) >= DUPTHRESH;
-        if !self.reordered && certain {
-            return Duration::ZERO;
-        }
-        let quarter = self.min_rtt.unwrap_or(self.rtt).as_nanos() / 4;
-        let window = quarter.saturating_mul(u64::from(self.window.widened) + 1);
-        Duration::from_nanos(srtt.map_or(window, |srtt| window.min(srtt.as_nanos())))
     }
 
     /// Begins a recovery, unless one is going on or the losses are of a window that has been reduced already.
@@ -481,6 +464,12 @@ impl Rack {
 
     pub(super) fn in_flight(&self, state: &SenderState) -> u32 {
         state.max - state.una - self.arrived(state) - self.lost.len() as u32
+    }
+
+    /// Returns the number of segments that the current acknowledgement of `acked` delivers; `acked` where more
+    /// than three segments overtake another, since Linux then also counts those that SACK blocks tell of.
+    pub(super) fn newly(&self, acked: u32) -> u32 {
+        if self.reordering > DUPTHRESH { acked } else { self.delivered }
     }
 
     /// Forgets what there was before the last reduction.

@@ -288,7 +288,7 @@ impl<'a> Wishes<'a> {
 fn apply_sysctl(tcp: &mut Tcp, name: &str, value: &str) -> Result<(), String> {
     let is = |wished: &str| value == wished;
     match name {
-        "tcp_slow_start_after_idle" => tcp.after_idle = if is("0") { AfterIdle::Keep } else { AfterIdle::Decay },
+        "tcp_slow_start_after_idle" => tcp.after_idle = if is("0") { AfterIdle::Keep } else { AfterIdle::Restart },
         "tcp_recovery" if tcp.uses_sack() => {
             let wished = if is("0") { LossRecovery::Sack } else { LossRecovery::Rack };
             tcp.recovery = tcp.congestion.recovery_or_own(wished);
