@@ -211,13 +211,14 @@ impl Rack {
     /// Takes the last reduction back if an acknowledgement shows that it was needless.
     fn judge_reduction(&mut self, state: &mut SenderState, ack: &Ack, new: bool) {
         let advances = state.una > self.una_before;
+        let late = advances && self.timestamps && self.spurious.is_older(ack.echo);
         let evidence = Evidence {
             una: state.una,
             advances,
             out_of_order: new || !advances,
             original: self.original,
-            echo: self.timestamps.then_some(ack.echo),
-            copies_out: state.recovering && self.copies_out() > 0,
+            late,
+            copies_out: late && state.recovering && self.copies_out() > 0,
             recovery: state.recovering.then_some(self.end),
             timed_out: self.una_before < state.fast_from,
             has_new: state.has_new(),

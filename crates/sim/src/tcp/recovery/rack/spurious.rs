@@ -54,9 +54,9 @@ pub(super) struct Evidence {
     pub(super) out_of_order: bool,
     /// A segment arrived that was sent once, before the timeout.
     pub(super) original: bool,
-    /// The timestamp that it echoes; `None` without timestamps.
-    pub(super) echo: Option<Time>,
-    /// A retransmission is in the network.
+    /// It acknowledges new segments cumulatively, and its timestamp is from before the first retransmission.
+    pub(super) late: bool,
+    /// A retransmission is in the network; it matters in fast recovery if `late`.
     pub(super) copies_out: bool,
     /// Fast recovery goes on, up to this segment.
     pub(super) recovery: Option<u32>,
@@ -113,18 +113,22 @@ impl Spurious {
         last.map(|last| last.former)
     }
 
+    /// Returns true if `echo` is from before the first retransmission after the last reduction.
+    pub(super) fn is_older(&self, echo: Time) -> bool {
+        self.last.and_then(|last| last.first_copy).is_some_and(|first| echo < first)
+    }
+
     /// Forgets the last reduction: it stays.
     pub(super) fn forget(&mut self) {
         (self.last, self.frto) = (None, None);
     }
 
     fn is_needless(&self, last: &Reduction, evidence: &Evidence) -> bool {
-        let Some(first_copy) = last.first_copy else { return false };
-        let late = evidence.advances && evidence.echo.is_some_and(|echo| echo < first_copy);
-        last.copies == 0
+        let all_reported = last.copies == 0 && last.first_copy.is_some();
+        all_reported
             || match evidence.recovery {
-                Some(end) => late && (evidence.una >= end || !evidence.copies_out),
-                None => evidence.timed_out && (late || (self.frto.is_some() && evidence.original)),
+                Some(end) => evidence.late && (evidence.una >= end || !evidence.copies_out),
+                None => evidence.timed_out && (evidence.late || (self.frto.is_some() && evidence.original)),
             }
     }
 
