@@ -56,8 +56,8 @@ pub struct Tcp {
     pub burst: u32,
     /// The window after an idle time.
     pub after_idle: AfterIdle,
-    /// The window grows although the sender does not use it, as in ns-2 (RFC 9438, section 5.8, and RFC 9002, section
-    /// 7.8, forbid it).
+    /// The window grows although the sender does not use it, as in ns-2. RFC 9438, section 5.8, and RFC 9002, section
+    /// 7.8, forbid that.
     pub grow_unused: bool,
     /// Where Linux differs from the RFCs, the sender and the receiver do as Linux; see `docs/scenario.md`.
     pub as_linux: bool,

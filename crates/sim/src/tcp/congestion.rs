@@ -63,6 +63,8 @@ pub(super) struct AckSample {
     pub(super) max: u32,
     /// The number of segments that it acknowledges for the first time.
     pub(super) acked: u32,
+    /// Those of them that let the window grow in Linux; `None`: all.
+    pub(super) newly: Option<u32>,
     /// Reno's window grows by the segments acknowledged (RFC 3465); otherwise each acknowledgement counts as one (RFC
     /// 5681, section 3.1).
     pub(super) byte_counting: bool,
@@ -92,6 +94,7 @@ impl Default for AckSample {
             una: 0,
             max: 0,
             acked: 1,
+            newly: None,
             byte_counting: false,
             limit: 2,
             as_linux: false,
@@ -107,7 +110,12 @@ impl Default for AckSample {
 impl AckSample {
     /// Returns the number of segments that count for the growth of Reno's window.
     fn counted(&self) -> u32 {
-        if self.byte_counting { self.acked } else { 1 }
+        if self.byte_counting { self.growth() } else { 1 }
+    }
+
+    /// Returns the number of segments that let the window grow.
+    fn growth(&self) -> u32 {
+        self.newly.unwrap_or(self.acked)
     }
 
     /// Returns the number of marked segments that it tells of: with ECN-Echo, all that it acknowledges.

@@ -77,7 +77,7 @@ impl SackBlocks {
     pub(crate) fn duplicate(&self, next: u32) -> Option<(u32, u32)> {
         let [first, second] = [self.blocks[0], self.blocks[1]];
         let inside = self.len > 1 && second.0 <= first.0 && first.1 <= second.1;
-        (self.len > 0 && (first.1 <= next || inside)).then_some(first)
+        (self.len > 0 && first.0 < first.1 && (first.1 <= next || inside)).then_some(first)
     }
 
     /// Returns true if there are no blocks.

@@ -156,7 +156,11 @@ impl Recovery {
 
     /// Returns true if the window can fall to the threshold segment by segment, outside loss recovery.
     pub(super) fn can_slow_down(&self, state: &SenderState) -> bool {
-        matches!(self, Self::Rack(_)) && !state.recovering && !state.window.has_model() && state.una >= state.fast_from
+        matches!(self, Self::Rack(_))
+            && !state.recovering
+            && !state.window.has_model()
+            && !state.window.is_scalable()
+            && state.una >= state.fast_from
     }
 
     /// Lets the window fall to the threshold by proportional rate reduction.
@@ -178,8 +182,8 @@ impl Recovery {
         matches!(self, Self::Sack(_) | Self::Rack(_))
     }
 
-    /// Returns the number of segments that an acknowledgement of `acked` delivers by Linux's count: without those that
-    /// SACK blocks or duplicate acknowledgements have told of, but one at least if it acknowledges any.
+    /// Returns the number of segments by which Linux grows the window on an acknowledgement of `acked`: without those
+    /// that SACK blocks or duplicate acknowledgements have told of, but one at least if it acknowledges any.
     pub(super) fn newly(&self, state: &SenderState, acked: u32) -> u32 {
         let new = match self {
             Self::Rack(rack) => rack.newly(acked),

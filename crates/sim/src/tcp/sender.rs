@@ -156,6 +156,10 @@ impl TcpSender {
         if ack.next > self.state.max || (ack.next < self.state.una && !self.is_useful(ack)) {
             return;
         }
+        if ack.ece && self.state.ecn {
+            // A mark since the last reduction makes that right (RFC 4015, section 3).
+            self.recovery.keep_reduction();
+        }
         let acked = ack.next.saturating_sub(self.state.una);
         let (limit, used) = (self.state.slow_start_limit(), self.state.uses_window());
         self.state.una += acked;
@@ -169,7 +173,8 @@ impl TcpSender {
             now,
             una: self.state.una,
             max: self.state.max,
-            acked: if self.state.as_linux { self.recovery.newly(&self.state, acked) } else { acked },
+            acked,
+            newly: self.state.as_linux.then(|| self.recovery.newly(&self.state, acked)),
             byte_counting: self.state.byte_counting,
             limit,
             as_linux: self.state.as_linux,
@@ -179,6 +184,9 @@ impl TcpSender {
             rtt: now.since(ack.echo),
             delay: ack.delay,
         };
+        if congested {
+            self.recovery.keep_reduction();
+        }
         if sample.acked > 0 {
             self.advance(ack, &sample, output);
         } else if counts && self.state.max > self.state.una {
@@ -369,7 +377,6 @@ impl TcpSender {
     /// Reduces the window or, if it is one segment already and has no fractions, waits for the retransmission timer
     /// (RFC 3168, section 6.1.2).
     fn react_to_mark(&mut self, now: Time) {
-        self.recovery.keep_reduction();
         let whole = !self.state.window.is_scalable();
         let waits = self.state.ecn_timeout && whole && self.state.window.cwnd() <= 1.0;
         let gradual = self.state.as_linux && self.recovery.can_slow_down(&self.state);

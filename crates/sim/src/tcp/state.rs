@@ -160,13 +160,21 @@ impl SenderState {
         self.collapse();
     }
 
-    /// Returns to the window before a reduction that was needless: no segment is lost, and none has timed out.
-    pub(super) fn undo(&mut self, former: WindowSize) {
-        self.window.undo(former);
+    /// Ends a recovery that was needless: no segment is lost, and none has timed out. The window returns to `former`,
+    /// if there is one.
+    pub(super) fn undo(&mut self, former: Option<WindowSize>) {
+        match former {
+            Some(former) => {
+                self.window.undo(former);
+                // A mark's own reduction stays.
+                self.echo_from = self.echo_from.min(self.una.max(self.spared_below));
+                self.cwr &= self.una < self.spared_below;
+            }
+            None if self.recovering && !self.window.has_model() => self.window.resume(f64::INFINITY),
+            None => {}
+        }
         self.recovering = false;
         self.fast_from = self.fast_from.min(self.una);
-        self.echo_from = self.echo_from.min(self.una);
-        self.cwr = false;
     }
 
     /// Reduces the window to one segment after a timeout and goes back to the first unacknowledged segment.
@@ -219,7 +227,7 @@ impl SenderState {
 
     /// Notes a reduction of any kind: marks of segments in flight cause no other one, and the next new segment carries
     /// CWR (RFC 3168, section 6.1.2).
-    fn reduced(&mut self) {
+    pub(super) fn reduced(&mut self) {
         self.echo_from = self.beyond_max();
         self.cwr = self.ecn;
     }

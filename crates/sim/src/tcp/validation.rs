@@ -13,7 +13,7 @@ use super::congestion::{AckSample, CongestionSignal, WindowSize};
 /// The treatment of a window that is not used.
 #[derive(Clone, Debug)]
 pub(super) enum Validation {
-    /// The window decays (RFC 2861), as in Linux or further.
+    /// The window decays (RFC 2861), down to one segment or, as in Linux, to the initial window.
     Decay(Decay),
     /// The window is kept for some time, but not trusted (RFC 7661).
     PipeAck(PipeAck),

@@ -89,7 +89,7 @@ fn the_reordering_window_grows_with_each_round_of_duplicates() {
 /// Of two segments that are sent again one was lost, so the reduction of 20 to 10 stays. Would catch an undo by the
 /// duplicate of the other one.
 #[test]
-fn a_loss_beside_a_late_segment_counts() {
+fn a_loss_and_a_late_segment_counts() {
     for timestamps in [true, false] {
         let mut path = Path::new(&Tcp { window: 20, ..modern(Congestion::Reno, timestamps) }, ms(100)).deciding(
             |seq, copy| match (seq, copy) {
@@ -102,6 +102,43 @@ fn a_loss_beside_a_late_segment_counts() {
         path.run_to(700);
         assert_eq!((path.sender.retransmissions(), path.sender.ssthresh()), (2, 10.0), "{timestamps}");
     }
+}
+
+/// RFC 4015, section 3: of the same window of 20 a segment is late and another one is marked, so the reduction to 10
+/// stays though nothing was lost. Would catch an undo that takes back the answer to the mark.
+#[test]
+fn a_mark_and_a_late_segment_counts() {
+    for timestamps in [true, false] {
+        let tcp = Tcp { window: 20, ecn: true, ..modern(Congestion::Reno, timestamps) };
+        let mut path = Path::new(&tcp, ms(100)).deciding(|seq, copy| match (seq, copy) {
+            (50, 0) => Passage::Late(ms(60)),
+            (55, 0) => Passage::Marked,
+            _ => Passage::Arrives,
+        });
+        path.supply(u32::MAX);
+        path.run_to(700);
+        assert_eq!((path.sender.retransmissions(), path.sender.ssthresh()), (1, 10.0), "{timestamps}");
+    }
+}
+
+/// RFC 5681, section 3.1: a fast retransmission that is lost, too, is found by the timer and reduces the threshold
+/// again, from 10 to a half of what is outstanding; the timer's repetition does not. Would catch a threshold that is
+/// reduced by each repetition.
+#[test]
+fn a_timeout_reduces_once() {
+    let thresholds = |lost: &'static [u32], until: u64| {
+        let tcp = Tcp { window: 20, ..modern(Congestion::Reno, true) };
+        let mut path = Path::new(&tcp, ms(100)).deciding(move |seq, copy| {
+            if seq == 50 && lost.contains(&copy) { Passage::Lost } else { Passage::Arrives }
+        });
+        path.supply(55);
+        path.run_to(until);
+        (path.sender.timeouts(), path.sender.ssthresh())
+    };
+    let (once, first) = thresholds(&[0, 1], 1_500);
+    let (thrice, last) = thresholds(&[0, 1, 2, 3], 4_000);
+    assert!(once == 1 && first < 10.0, "{once} timeouts, {first}");
+    assert!(thrice == 3 && last == first, "{thrice} timeouts, {last} and {first}");
 }
 
 /// RFC 2883, section 4: the first block is the segment that came once more, below the acknowledgement (4.1.1) or in a

@@ -18,9 +18,9 @@
 //! [policer](super::policer) determines the bandwidth if there is one.
 //!
 //! Deviations: segments leave in send quanta (section 4.2.2) only with `burst`, otherwise one by one. Only with RACK
-//! are lost segments counted. During loss recovery a phase with gain 1.25 lasts one round trip. It also ends when the
-//! receiver's window allows no more. The first phase of ProbeBW is derived from the sender's clock and its number of
-//! rounds instead of a random number. ECN is ignored, as in the draft.
+//! are lost segments counted. During loss recovery a phase with gain 1.25 lasts one round trip. Such a phase also ends
+//! when the receiver's window allows no more. The first phase of ProbeBW is derived from the sender's clock and its
+//! number of rounds instead of a random number. ECN is ignored, as in the draft.
 
 use fairlane_qdisc::{Duration, Time};
 

@@ -69,7 +69,7 @@ impl Epoch {
 impl Cubic {
     /// Grows the window in congestion avoidance.
     pub(super) fn avoid(&mut self, size: &mut WindowSize, sample: &AckSample) {
-        let (cwnd, acked) = (size.cwnd, f64::from(sample.acked));
+        let (cwnd, acked) = (size.cwnd, f64::from(sample.growth()));
         let Stage { w_max, prior, epoch } = &mut self.stage;
         let epoch = epoch.get_or_insert_with(|| Epoch::begin(sample.now, cwnd, *w_max));
         let alpha = if sample.as_linux || epoch.estimate < *prior { ALPHA } else { 1.0 };

@@ -35,7 +35,7 @@ pub(super) struct HyStartPlusPlus {
     samples: u32,
     css: Option<Css>,
     burst: u32,
-    /// The reductions so far. It is for the slow start before the first (RFC 9406, section 4.3).
+    /// The reductions so far. HyStart++ runs until the first (RFC 9406, section 4.3).
     pub(super) reductions: u32,
 }
 
@@ -63,7 +63,7 @@ impl HyStartPlusPlus {
             size.ssthresh = size.cwnd;
             return;
         }
-        let step = f64::from(sample.acked.min(self.burst));
+        let step = f64::from(sample.growth().min(self.burst));
         size.cwnd += if self.css.is_some() { step / CSS_DIVISOR } else { step };
         self.samples += 1;
         self.shortest = Some(self.shortest.map_or(sample.rtt, |shortest| shortest.min(sample.rtt)));

@@ -3,9 +3,10 @@
 
 use super::{AckSample, WindowSize};
 
-/// Grows the window in slow start.
+/// Grows the window in slow start; in Linux not above the threshold.
 pub(in super::super) fn start(size: &mut WindowSize, sample: &AckSample) {
-    size.cwnd += f64::from(sample.counted().min(sample.limit));
+    let grown = size.cwnd + f64::from(sample.counted().min(sample.limit));
+    size.cwnd = if sample.as_linux { grown.min(size.ssthresh.ceil()) } else { grown };
 }
 
 /// Grows the window in congestion avoidance: by one segment per window of counted segments. With byte counting that is

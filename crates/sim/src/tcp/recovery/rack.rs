@@ -21,7 +21,7 @@ use fairlane_scenario::Tcp;
 
 use self::probe::Probe;
 use self::reordering::ReorderingWindow;
-use self::spurious::{Evidence, Spurious};
+use self::spurious::Spurious;
 use super::super::Ack;
 use super::super::congestion::AckSample;
 use super::super::ranges::Ranges;
@@ -58,8 +58,10 @@ pub(in super::super) struct Rack {
     highest: u32,
     /// The most segments that are known to have overtaken another; 0 before there is reordering.
     reordering: u32,
-    window: ReorderingWindow,
+    reordering_window: ReorderingWindow,
     spurious: Spurious,
+    /// The retransmissions that no duplicate has been reported for.
+    unreported: u32,
     /// Acknowledgements echo timestamps.
     timestamps: bool,
     /// RACK.rtt is that of the last segment of an acknowledgement, not of the one that was sent last.
@@ -78,7 +80,7 @@ pub(in super::super) struct Rack {
     probe: Option<Probe>,
     /// The segments that the current acknowledgement delivers.
     delivered: u32,
-    /// One of them was sent once, before the timeout that F-RTO examines.
+    /// The current acknowledgement delivers a segment that was sent once, before the timeout that F-RTO examines.
     original: bool,
     /// The first unacknowledged segment before the current acknowledgement.
     una_before: u32,
@@ -152,6 +154,7 @@ impl Rack {
                 }
                 *segment = Outstanding { sent: now, number, again: true, lost: false, ..*segment };
                 self.spurious.copied(now);
+                self.unreported = self.unreported.saturating_add(1);
             }
             None => {
                 let segment = Outstanding { sent: now, number, again: false, arrived: false, lost: false };
@@ -208,48 +211,6 @@ impl Rack {
         new > 0
     }
 
-    /// Takes the last reduction back if an acknowledgement shows that it was needless.
-    fn judge_reduction(&mut self, state: &mut SenderState, ack: &Ack, new: bool) {
-        let advances = state.una > self.una_before;
-        let late = advances && self.timestamps && self.spurious.is_older(ack.echo);
-        let evidence = Evidence {
-            una: state.una,
-            advances,
-            out_of_order: new || !advances,
-            original: self.original,
-            late,
-            copies_out: late && state.recovering && self.copies_out() > 0,
-            recovery: state.recovering.then_some(self.end),
-            timed_out: self.una_before < state.fast_from,
-            has_new: state.has_new(),
-        };
-        if let Some(former) = self.spurious.judge(evidence) {
-            self.undo(state);
-            state.undo(former);
-        }
-    }
-
-    /// Returns the number of retransmissions in the network.
-    fn copies_out(&self) -> u32 {
-        self.segments.iter().filter(|segment| segment.again && !segment.arrived && !segment.lost).count() as u32
-    }
-
-    /// Counts nothing as lost, until the times of transmissions say so again. What had looked like the arrival of a
-    /// retransmission was that of an earlier copy.
-    fn undo(&mut self, state: &SenderState) {
-        self.reordering = self.reordering.max(u32::from(state.recovering));
-        self.latest = None;
-        self.lost.clear();
-        self.transmissions.clear();
-        for (segment, seq) in self.segments.iter_mut().zip(self.first..) {
-            segment.lost = false;
-            if !segment.arrived {
-                self.transmissions.push_back((segment.number, seq));
-            }
-        }
-        self.transmissions.make_contiguous().sort_unstable();
-    }
-
     /// Handles the arrival of `seq`: steps 1 to 3 of RFC 8985, section 6.2. `echo` is the timestamp echoed, if `seq` is
     /// acknowledged cumulatively: for a segment that is out of order it is that of an earlier one (RFC 7323, section
     /// 4.3).
@@ -294,12 +255,13 @@ impl Rack {
             if grow {
                 state.window.grow(&sample);
             }
-            if self.una_before < state.fast_from && state.una >= state.fast_from {
-                self.window.on_recovered();
+            if self.timed_out_at.is_some() && state.una >= state.fast_from {
+                self.timed_out_at = None;
+                self.reordering_window.on_recovered();
             }
         } else if state.una >= self.end {
             state.recovering = false;
-            self.window.on_recovered();
+            self.reordering_window.on_recovered();
             if !state.window.has_model() {
                 state.window.resume(f64::INFINITY);
             }
@@ -332,7 +294,7 @@ impl Rack {
     fn find_losses(&mut self, state: &mut SenderState, clock: Clock) -> bool {
         self.loss_at = None;
         let Some(latest) = self.latest else { return false };
-        let patience = self.rtt + self.reordering_window(state, clock.srtt);
+        let patience = self.rtt + self.patience(state, clock.srtt);
         let mut found = false;
         while let Some(&(number, seq)) = self.transmissions.front() {
             if let Some(sent) = self.in_network(number, seq) {
@@ -373,11 +335,16 @@ impl Rack {
         if state.recovering || state.una < state.fast_from {
             return false;
         }
-        self.spurious.reduced(state.window.size(), state.una, self.copies_out());
-        state.cut();
+        if std::mem::take(&mut self.slowing) {
+            // The mark's reduction is enough, and right.
+            self.spurious.forget();
+            state.reduced();
+        } else {
+            self.spurious.reduced(state.window.size(), state.una, self.copies_out());
+            state.cut();
+        }
         state.window.resume(f64::INFINITY);
         state.recovering = true;
-        self.slowing = false;
         self.end = state.max;
         self.prr = Prr::begin(flight);
         self.probe_at = None;
@@ -406,15 +373,19 @@ impl Rack {
     /// Handles a retransmission timeout: the first segment is lost, and those sent a round trip ago (RFC 8985, section
     /// 6.3). The threshold is reduced once for a loss, however often its repair is lost (RFC 5681, section 3.1).
     pub(super) fn on_timeout(&mut self, state: &mut SenderState, clock: Clock) {
-        let patience = self.rtt + self.reordering_window(state, clock.srtt);
+        let patience = self.rtt + self.patience(state, clock.srtt);
         let again = state.una < state.fast_from;
         let repeated = again && self.timed_out_at == Some(state.una);
         let examines = repeated || !(again || state.recovering);
         self.spurious.timed_out(examines.then_some(state.max));
-        if repeated || state.recovering {
+        // In Linux also for a loss that fast recovery has reduced it for, or after a mark.
+        let reduced = state.as_linux && !state.window.has_model() && (state.recovering || self.slowing);
+        if !state.recovering && !repeated {
+            self.spurious.reduced(state.window.size(), state.una, self.copies_out());
+        }
+        if repeated || reduced {
             state.collapse();
         } else {
-            self.spurious.reduced(state.window.size(), state.una, self.copies_out());
             state.time_out();
         }
         self.timed_out_at = Some(state.una);
@@ -468,21 +439,21 @@ impl Rack {
     }
 
     /// Returns the number of segments that the current acknowledgement of `acked` delivers; `acked` where more
-    /// than three segments overtake another, since Linux then also counts those that SACK blocks tell of.
+    /// than three segments overtake another: Linux then grows the window on SACK blocks, too.
     pub(super) fn newly(&self, acked: u32) -> u32 {
         if self.reordering > DUPTHRESH { acked } else { self.delivered }
     }
 
-    /// Forgets what there was before the last reduction.
+    /// Keeps the last reduction, also if it was needless.
     pub(super) fn keep_reduction(&mut self) {
-        self.spurious.forget();
+        self.spurious.keep_reduction();
     }
 
     /// Returns the first lost segment or, if there is none, a new one.
     #[inline(never)]
     pub(super) fn pick(&mut self, state: &mut SenderState) -> Option<u32> {
         if self.spurious.probes() {
-            return state.step();
+            return state.step().or_else(|| self.lost.first().copied());
         }
         self.lost.first().copied().or_else(|| state.step())
     }

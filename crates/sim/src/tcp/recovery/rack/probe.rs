@@ -71,6 +71,7 @@ impl Rack {
             // Only the copy has arrived, so the network lost a segment.
             self.probe = None;
             if !state.recovering {
+                self.spurious.forget();
                 state.cut();
                 state.window.resume(f64::INFINITY);
             }

@@ -38,24 +38,29 @@ impl ReorderingWindow {
 const PERSISTENCE: u32 = 16;
 
 impl Rack {
-    /// Handles the report of segments that have arrived once more.
+    /// Handles the report of segments that have arrived once more. More than were sent again are copies of the path.
     pub(super) fn on_duplicate(&mut self, state: &SenderState, duplicate: Option<(u32, u32)>) {
-        let Some((start, end)) = duplicate.filter(|(start, end)| start < end) else { return };
-        self.spurious.duplicated(start, end);
+        let Some((start, end)) = duplicate else { return };
+        let count = (end - start).min(self.unreported);
+        if count == 0 {
+            return;
+        }
+        self.unreported -= count;
+        self.spurious.duplicated(end, count);
         if !self.is_of_probe(end) {
             self.reordering = self.reordering.max(1);
-            self.window.on_duplicate(state.una, state.max);
+            self.reordering_window.on_duplicate(state.una, state.max);
         }
     }
 
     /// Returns how far segments may overtake each other (RACK.reo_wnd).
-    pub(super) fn reordering_window(&self, state: &SenderState, srtt: Option<Duration>) -> Duration {
+    pub(super) fn patience(&self, state: &SenderState, srtt: Option<Duration>) -> Duration {
         let certain = state.recovering || self.arrived(state) >= DUPTHRESH;
         if self.reordering == 0 && certain {
             return Duration::ZERO;
         }
         let quarter = self.min_rtt.unwrap_or(self.rtt).as_nanos() / 4;
-        let window = quarter.saturating_mul(u64::from(self.window.widened) + 1);
+        let window = quarter.saturating_mul(u64::from(self.reordering_window.widened) + 1);
         Duration::from_nanos(srtt.map_or(window, |srtt| window.min(srtt.as_nanos())))
     }
 }

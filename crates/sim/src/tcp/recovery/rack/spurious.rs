@@ -4,14 +4,17 @@
 //! |---|---|
 //! | an acknowledgement echoes a timestamp from before the first retransmission | Eifel (RFC 3522) |
 //! | each retransmission has been reported as a duplicate | RFC 3708 |
-//! | after a timeout, a segment arrives that was sent once | F-RTO (RFC 5682, section 3) |
+//! | after a timeout, a segment arrives that was sent once; as in Linux, from the timeout on | F-RTO (RFC 5682, section 3) |
 //!
 //! In fast recovery a timestamp counts when recovery ends or no retransmission is in the network: before, a late
 //! segment may hide a lost one, as in Linux.
 
 use fairlane_qdisc::Time;
 
+use super::super::super::Ack;
 use super::super::super::congestion::WindowSize;
+use super::super::super::state::SenderState;
+use super::{Outstanding, Rack};
 
 /// The last reduction for a loss, and the state of F-RTO.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +27,8 @@ pub(super) struct Spurious {
 /// A reduction for a loss.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
-    /// The window and the threshold before.
-    former: WindowSize,
+    /// The window and the threshold before; `None`: the reduction stays, since the network has marked a segment.
+    former: Option<WindowSize>,
     /// The oldest unacknowledged segment then.
     from: u32,
     /// The retransmissions that no duplicate has been reported for.
@@ -45,31 +48,31 @@ struct Frto {
 
 /// An acknowledgement, as far as it is evidence.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Evidence {
+struct Evidence {
     /// The oldest unacknowledged segment.
-    pub(super) una: u32,
+    una: u32,
     /// Segments are acknowledged cumulatively for the first time.
-    pub(super) advances: bool,
+    advances: bool,
     /// Segments are acknowledged selectively for the first time, or none.
-    pub(super) out_of_order: bool,
+    no_progress: bool,
     /// A segment arrived that was sent once, before the timeout.
-    pub(super) original: bool,
+    original: bool,
     /// It acknowledges new segments cumulatively, and its timestamp is from before the first retransmission.
-    pub(super) late: bool,
+    late: bool,
     /// A retransmission is in the network; it matters in fast recovery if `late`.
-    pub(super) copies_out: bool,
+    copies_out: bool,
     /// Fast recovery goes on, up to this segment.
-    pub(super) recovery: Option<u32>,
+    recovery: Option<u32>,
     /// Segments that were sent before a timeout are outstanding.
-    pub(super) timed_out: bool,
+    timed_out: bool,
     /// There are new segments to send.
-    pub(super) has_new: bool,
+    has_new: bool,
 }
 
 impl Spurious {
     /// Notes a reduction of the window `former`, with `copies` retransmissions in the network.
     pub(super) fn reduced(&mut self, former: WindowSize, from: u32, copies: u32) {
-        self.last = Some(Reduction { former, from, copies, first_copy: None });
+        self.last = Some(Reduction { former: Some(former), from, copies, first_copy: None });
     }
 
     /// Notes a retransmission.
@@ -80,10 +83,10 @@ impl Spurious {
         }
     }
 
-    /// Notes that segments `[start, end)` arrived once more.
-    pub(super) fn duplicated(&mut self, start: u32, end: u32) {
+    /// Notes that `count` retransmissions, the last of the segment before `end`, arrived once more.
+    pub(super) fn duplicated(&mut self, end: u32, count: u32) {
         if let Some(last) = self.last.as_mut().filter(|last| last.from < end) {
-            last.copies = last.copies.saturating_sub(end - start);
+            last.copies = last.copies.saturating_sub(count);
         }
     }
 
@@ -102,20 +105,28 @@ impl Spurious {
         self.frto.is_some_and(|frto| seq < frto.end)
     }
 
-    /// Returns the window to return to if an acknowledgement shows that the last reduction was needless.
-    pub(super) fn judge(&mut self, evidence: Evidence) -> Option<WindowSize> {
+    /// Returns the last reduction, and forgets it, if an acknowledgement shows that no segment was lost.
+    fn judge(&mut self, evidence: Evidence) -> Option<Reduction> {
         let last = self.last.filter(|last| self.is_needless(last, &evidence));
         if last.is_some() {
             self.forget();
         } else {
             self.follow_frto(&evidence);
         }
-        last.map(|last| last.former)
+        last
     }
 
     /// Returns true if `echo` is from before the first retransmission after the last reduction.
-    pub(super) fn is_older(&self, echo: Time) -> bool {
+    fn is_older(&self, echo: Time) -> bool {
         self.last.and_then(|last| last.first_copy).is_some_and(|first| echo < first)
+    }
+
+    /// Notes that the network has marked a segment: the last reduction stays, also if no segment was lost (RFC 4015,
+    /// section 3).
+    pub(super) fn keep_reduction(&mut self) {
+        if let Some(last) = &mut self.last {
+            last.former = None;
+        }
     }
 
     /// Forgets the last reduction: it stays.
@@ -136,7 +147,7 @@ impl Spurious {
     fn follow_frto(&mut self, evidence: &Evidence) {
         let Some(frto) = &mut self.frto else { return };
         let goes_on = if frto.probes {
-            !evidence.out_of_order
+            !evidence.no_progress
         } else if evidence.advances {
             frto.probes = evidence.has_new;
             frto.probes && evidence.una < frto.end
@@ -146,5 +157,55 @@ impl Spurious {
         if !goes_on {
             self.frto = None;
         }
+    }
+}
+
+impl Rack {
+    /// Takes the last reduction back if an acknowledgement shows that it was needless.
+    pub(super) fn judge_reduction(&mut self, state: &mut SenderState, ack: &Ack, new: bool) {
+        let advances = state.una > self.una_before;
+        let late = advances && self.timestamps && self.spurious.is_older(ack.echo);
+        let evidence = Evidence {
+            una: state.una,
+            advances,
+            no_progress: new || !advances,
+            original: self.original,
+            late,
+            copies_out: late && state.recovering && self.copies().next().is_some(),
+            recovery: state.recovering.then_some(self.end),
+            timed_out: self.una_before < state.fast_from,
+            has_new: state.has_new(),
+        };
+        if let Some(needless) = self.spurious.judge(evidence) {
+            self.undo(state);
+            state.undo(needless.former);
+        }
+    }
+
+    /// Returns the segments of which a retransmission is in the network.
+    fn copies(&self) -> impl Iterator<Item = &Outstanding> {
+        self.segments.iter().filter(|segment| segment.again && !segment.arrived && !segment.lost)
+    }
+
+    /// Returns the number of retransmissions in the network.
+    pub(super) fn copies_out(&self) -> u32 {
+        self.copies().count() as u32
+    }
+
+    /// Counts nothing as lost, until the times of transmissions say so again. What had looked like the arrival of a
+    /// retransmission was that of an earlier copy.
+    fn undo(&mut self, state: &SenderState) {
+        self.reordering = self.reordering.max(u32::from(state.recovering));
+        self.latest = None;
+        self.timed_out_at = None;
+        self.lost.clear();
+        self.transmissions.clear();
+        for (segment, seq) in self.segments.iter_mut().zip(self.first..) {
+            segment.lost = false;
+            if !segment.arrived {
+                self.transmissions.push_back((segment.number, seq));
+            }
+        }
+        self.transmissions.make_contiguous().sort_unstable();
     }
 }
