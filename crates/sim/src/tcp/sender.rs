@@ -10,7 +10,8 @@ use super::rtt::Rtt;
 use super::state::SenderState;
 use super::{Ack, Segment, SegmentSink};
 
-/// The sending side of one connection.
+/// The sending side of one connection. Its hottest functions are compiled into their callers, but for a browser, to
+/// which the program is sent.
 ///
 /// Without pacing the sender fills the window at once, so an acknowledgement that opens the window by ten
 /// segments causes a burst of ten, as in ns-2. After a timeout it goes back to the first unacknowledged segment.
@@ -340,7 +341,7 @@ impl TcpSender {
     }
 
     /// Handles an acknowledgement of new segments.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn advance(&mut self, ack: &Ack, sample: &AckSample, output: &mut impl SegmentSink) {
         let now = sample.now;
         self.state.next = self.state.next.max(self.state.una);
@@ -397,7 +398,7 @@ impl TcpSender {
     }
 
     /// Sends the segments that the window, the data and pacing allow.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn fill(&mut self, now: Time, output: &mut impl SegmentSink) {
         self.state.window.forget_release();
         if !self.is_open(now, output) || self.state.waits {
@@ -457,7 +458,7 @@ impl TcpSender {
         self.transmit_apart(now, self.state.una, output);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn transmit(&mut self, now: Time, seq: u32, output: &mut impl SegmentSink) {
         let in_flight = if self.state.window.has_model() { self.recovery.in_flight(&self.state) + 1 } else { 0 };
         self.state.window.on_send(now, seq, self.state.una == self.state.max, in_flight);
