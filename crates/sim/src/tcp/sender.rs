@@ -10,7 +10,7 @@ use super::rtt::Rtt;
 use super::state::SenderState;
 use super::{Ack, Segment, SegmentSink};
 
-/// The sending side of one connection. Its hottest functions are compiled into their callers, but for a browser, to
+/// The sending side of one connection. Its hottest functions are compiled into their callers, except for a browser, to
 /// which the program is sent.
 ///
 /// Without pacing the sender fills the window at once, so an acknowledgement that opens the window by ten
