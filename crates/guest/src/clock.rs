@@ -1,8 +1,7 @@
 //! A shared library for QEMU in which the time of day stands still.
 //!
-//! QEMU resizes its cache of address translations by the time of day: how full it was in the last 100 ms. The guest can
-//! see which translations were kept, by the accessed and dirty bits of its page tables, so that its course depends on
-//! how fast it runs. No option turns this off. Everything else that QEMU does for a guest uses other clocks.
+//! QEMU resizes its cache of address translations by its use in the last 100 ms of the time of day. With another size
+//! the guest takes another course, perhaps since the accessed bits of its page tables differ. No option turns this off.
 //!
 //! Source: QEMU 7.2, `tlb_mmu_resize_locked` in `accel/tcg/cputlb.c`.
 

@@ -63,7 +63,7 @@ pub(super) struct AckSample {
     pub(super) max: u32,
     /// The number of segments that it acknowledges for the first time.
     pub(super) acked: u32,
-    /// Those of them that let the window grow in Linux; `None`: all.
+    /// The number of segments by which the window grows in Linux; `None`: `acked`.
     pub(super) newly: Option<u32>,
     /// Reno's window grows by the segments acknowledged (RFC 3465); otherwise each acknowledgement counts as one (RFC
     /// 5681, section 3.1).

@@ -170,10 +170,12 @@ impl Recovery {
         }
     }
 
-    /// Keeps the last reduction for good: the network has marked a segment since.
-    pub(super) fn keep_reduction(&mut self) {
+    /// Takes the last reduction back if an acknowledgement shows that it was needless. `new`: SACK blocks bring
+    /// segments; `marked`: it tells of marks.
+    #[inline]
+    pub(super) fn judge_reduction(&mut self, state: &mut SenderState, ack: &Ack, new: bool, marked: bool) {
         if let Self::Rack(rack) = self {
-            rack.keep_reduction();
+            rack.judge_reduction(state, ack, new, marked);
         }
     }
 

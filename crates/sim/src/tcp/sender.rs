@@ -10,8 +10,7 @@ use super::rtt::Rtt;
 use super::state::SenderState;
 use super::{Ack, Segment, SegmentSink};
 
-/// The sending side of one connection. Its hottest functions are compiled into their callers, except for a browser, to
-/// which the program is sent.
+/// The sending side of one connection.
 ///
 /// Without pacing the sender fills the window at once, so an acknowledgement that opens the window by ten
 /// segments causes a burst of ten, as in ns-2. After a timeout it goes back to the first unacknowledged segment.
@@ -134,7 +133,6 @@ impl TcpSender {
     /// is one segment (RFC 6928, section 2).
     pub fn on_syn_ack(&mut self, now: Time, output: &mut impl SegmentSink) {
         let Some(Handshake::SynSent { at, copies }) = self.handshake().copied() else { return };
-        self.extra = self.extra.take().filter(|extra| extra.marks.is_some());
         if let Some(extra) = &mut self.extra {
             extra.handshake = None;
         }
@@ -157,10 +155,6 @@ impl TcpSender {
         if ack.next > self.state.max || (ack.next < self.state.una && !self.is_useful(ack)) {
             return;
         }
-        if ack.ece && self.state.ecn {
-            // A mark since the last reduction makes that right (RFC 4015, section 3).
-            self.recovery.keep_reduction();
-        }
         let acked = ack.next.saturating_sub(self.state.una);
         let (limit, used) = (self.state.slow_start_limit(), self.state.uses_window());
         self.state.una += acked;
@@ -169,7 +163,9 @@ impl TcpSender {
         let marks = self.extra.as_mut().and_then(|extra| extra.marks.as_mut());
         let counted =
             marks.map(|marks| if old { 0 } else { marks.marked(ack.ace, self.recovery.delivered(&self.state)) });
-        let congested = counted.map_or(ack.ece && self.state.ecn && !old, |marked| marked > 0);
+        let echoed = ack.ece && self.state.ecn;
+        let congested = counted.map_or(echoed && !old, |marked| marked > 0);
+        self.recovery.judge_reduction(&mut self.state, ack, counts, congested || echoed);
         let sample = AckSample {
             now,
             una: self.state.una,
@@ -185,9 +181,6 @@ impl TcpSender {
             rtt: now.since(ack.echo),
             delay: ack.delay,
         };
-        if congested {
-            self.recovery.keep_reduction();
-        }
         if sample.acked > 0 {
             self.advance(ack, &sample, output);
         } else if counts && self.state.max > self.state.una {
@@ -340,6 +333,7 @@ impl TcpSender {
         self.state.una
     }
 
+    // A page loads the program, so there it may not be large.
     /// Handles an acknowledgement of new segments.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn advance(&mut self, ack: &Ack, sample: &AckSample, output: &mut impl SegmentSink) {

@@ -47,11 +47,11 @@ pub(super) struct SenderState {
     grow_unused: bool,
     /// Where Linux differs from the RFCs, the sender does as Linux.
     pub(super) as_linux: bool,
-    /// The window, or pacing, held segments back in this round.
+    /// The window, or pacing, has held segments back in this round.
     was_full: bool,
-    /// The most segments outstanding in it.
+    /// The most segments outstanding in this round.
     most_out: u32,
-    /// The end of that round.
+    /// An acknowledgement of this ends the round.
     round_end: u32,
 }
 

@@ -1,6 +1,6 @@
 //! The aggregation of acknowledgements, which arrive in bunches (draft-ietf-ccwg-bbr, section 5.5.9).
 //!
-//! Deviation: as in Linux, the count of segments begins again after a pause, too, and not the time alone.
+//! Deviation: a pause resets the count of segments and the time, as in Linux; in the draft only the time.
 
 use fairlane_qdisc::Time;
 
@@ -9,7 +9,7 @@ use super::recent_max::RecentMax;
 /// BBR.ExtraAckedFilterLen, in rounds.
 const AGGREGATION_ROUNDS: u32 = 10;
 
-/// The segments acknowledged beyond what the bandwidth explains (section 5.5.9).
+/// The segments acknowledged in excess of the bandwidth.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aggregation {
     since: Time,

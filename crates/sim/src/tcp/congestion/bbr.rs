@@ -10,8 +10,7 @@
 //! | ProbeRTT, for 200 ms if the minimum of the round-trip time is ten seconds old | 1 | 4 segments |
 //!
 //! The bandwidth is the maximum of the delivery rate over ten round trips, the round-trip time the minimum over ten
-//! seconds. In addition to the product, the window has room
-//! for three send quanta.
+//! seconds. In addition to the product, the window has room for three send quanta.
 //!
 //! As in Linux and not in the draft: the pacing rate is 1 % lower. The window has room for aggregated acknowledgements.
 //! The flight is rounded up to an even number of segments, and two more in a phase with gain 1.25. A

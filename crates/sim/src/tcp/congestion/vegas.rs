@@ -101,7 +101,8 @@ mod tests {
     use super::*;
 
     /// By hand, at 20 segments and a base of 100 ms: round trips of 100, 100 and 400 ms are 200 in the mean, which is
-    /// 10 segments queued; the shortest one says that there are none. Would catch a pause that is taken for a queue.
+    /// 10 segments queued; by the shortest round trip no segment is queued. Would catch a pause that is taken for a
+    /// queue.
     #[test]
     fn a_pause_is_no_queue() {
         for (by_least, window) in [(false, 19.0), (true, 21.0)] {

@@ -207,7 +207,6 @@ impl Rack {
         self.first = state.una;
         self.on_duplicate(state, duplicate);
         self.judge_probe(state, ack, (new > 0, duplicate));
-        self.judge_reduction(state, ack, new > 0);
         new > 0
     }
 
@@ -294,7 +293,7 @@ impl Rack {
     fn find_losses(&mut self, state: &mut SenderState, clock: Clock) -> bool {
         self.loss_at = None;
         let Some(latest) = self.latest else { return false };
-        let patience = self.rtt + self.patience(state, clock.srtt);
+        let patience = self.rtt + self.reordering_window(state, clock.srtt);
         let mut found = false;
         while let Some(&(number, seq)) = self.transmissions.front() {
             if let Some(sent) = self.in_network(number, seq) {
@@ -371,14 +370,14 @@ impl Rack {
     }
 
     /// Handles a retransmission timeout: the first segment is lost, and those sent a round trip ago (RFC 8985, section
-    /// 6.3). The threshold is reduced once for a loss, however often its repair is lost (RFC 5681, section 3.1).
+    /// 6.3). A timeout that repeats leaves the threshold (RFC 5681, section 3.1).
     pub(super) fn on_timeout(&mut self, state: &mut SenderState, clock: Clock) {
-        let patience = self.rtt + self.patience(state, clock.srtt);
+        let patience = self.rtt + self.reordering_window(state, clock.srtt);
         let again = state.una < state.fast_from;
         let repeated = again && self.timed_out_at == Some(state.una);
         let examines = repeated || !(again || state.recovering);
         self.spurious.timed_out(examines.then_some(state.max));
-        // In Linux also for a loss that fast recovery has reduced it for, or after a mark.
+        // Linux leaves it, too, in fast recovery and after a mark.
         let reduced = state.as_linux && !state.window.has_model() && (state.recovering || self.slowing);
         if !state.recovering && !repeated {
             self.spurious.reduced(state.window.size(), state.una, self.copies_out());
@@ -442,11 +441,6 @@ impl Rack {
     /// than three segments overtake another: Linux then grows the window on SACK blocks, too.
     pub(super) fn newly(&self, acked: u32) -> u32 {
         if self.reordering > DUPTHRESH { acked } else { self.delivered }
-    }
-
-    /// Keeps the last reduction, also if it was needless.
-    pub(super) fn keep_reduction(&mut self) {
-        self.spurious.keep_reduction();
     }
 
     /// Returns the first lost segment or, if there is none, a new one.

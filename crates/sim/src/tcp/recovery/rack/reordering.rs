@@ -54,7 +54,7 @@ impl Rack {
     }
 
     /// Returns how far segments may overtake each other (RACK.reo_wnd).
-    pub(super) fn patience(&self, state: &SenderState, srtt: Option<Duration>) -> Duration {
+    pub(super) fn reordering_window(&self, state: &SenderState, srtt: Option<Duration>) -> Duration {
         let certain = state.recovering || self.arrived(state) >= DUPTHRESH;
         if self.reordering == 0 && certain {
             return Duration::ZERO;

@@ -46,29 +46,6 @@ struct Frto {
     probes: bool,
 }
 
-/// An acknowledgement, as far as it is evidence.
-#[derive(Clone, Copy, Debug)]
-struct Evidence {
-    /// The oldest unacknowledged segment.
-    una: u32,
-    /// Segments are acknowledged cumulatively for the first time.
-    advances: bool,
-    /// Segments are acknowledged selectively for the first time, or none.
-    no_progress: bool,
-    /// A segment arrived that was sent once, before the timeout.
-    original: bool,
-    /// It acknowledges new segments cumulatively, and its timestamp is from before the first retransmission.
-    late: bool,
-    /// A retransmission is in the network; it matters in fast recovery if `late`.
-    copies_out: bool,
-    /// Fast recovery goes on, up to this segment.
-    recovery: Option<u32>,
-    /// Segments that were sent before a timeout are outstanding.
-    timed_out: bool,
-    /// There are new segments to send.
-    has_new: bool,
-}
-
 impl Spurious {
     /// Notes a reduction of the window `former`, with `copies` retransmissions in the network.
     pub(super) fn reduced(&mut self, former: WindowSize, from: u32, copies: u32) {
@@ -105,28 +82,9 @@ impl Spurious {
         self.frto.is_some_and(|frto| seq < frto.end)
     }
 
-    /// Returns the last reduction, and forgets it, if an acknowledgement shows that no segment was lost.
-    fn judge(&mut self, evidence: Evidence) -> Option<Reduction> {
-        let last = self.last.filter(|last| self.is_needless(last, &evidence));
-        if last.is_some() {
-            self.forget();
-        } else {
-            self.follow_frto(&evidence);
-        }
-        last
-    }
-
     /// Returns true if `echo` is from before the first retransmission after the last reduction.
     fn is_older(&self, echo: Time) -> bool {
         self.last.and_then(|last| last.first_copy).is_some_and(|first| echo < first)
-    }
-
-    /// Notes that the network has marked a segment: the last reduction stays, also if no segment was lost (RFC 4015,
-    /// section 3).
-    pub(super) fn keep_reduction(&mut self) {
-        if let Some(last) = &mut self.last {
-            last.former = None;
-        }
     }
 
     /// Forgets the last reduction: it stays.
@@ -134,23 +92,20 @@ impl Spurious {
         (self.last, self.frto) = (None, None);
     }
 
-    fn is_needless(&self, last: &Reduction, evidence: &Evidence) -> bool {
-        let all_reported = last.copies == 0 && last.first_copy.is_some();
-        all_reported
-            || match evidence.recovery {
-                Some(end) => evidence.late && (evidence.una >= end || !evidence.copies_out),
-                None => evidence.timed_out && (evidence.late || (self.frto.is_some() && evidence.original)),
-            }
+    /// Returns true if each retransmission after the last reduction has been reported as a duplicate.
+    fn all_reported(&self) -> bool {
+        self.last.is_some_and(|last| last.copies == 0 && last.first_copy.is_some())
     }
 
-    /// Steps 2 and 3a of RFC 5682, section 3.1.
-    fn follow_frto(&mut self, evidence: &Evidence) {
+    /// Goes on with F-RTO after an acknowledgement that `advances`, without or with `new` segments in SACK blocks:
+    /// steps 2 and 3a of RFC 5682, section 3.1.
+    fn follow_frto(&mut self, state: &SenderState, advances: bool, new: bool) {
         let Some(frto) = &mut self.frto else { return };
         let goes_on = if frto.probes {
-            !evidence.no_progress
-        } else if evidence.advances {
-            frto.probes = evidence.has_new;
-            frto.probes && evidence.una < frto.end
+            advances && !new
+        } else if advances {
+            frto.probes = state.has_new();
+            frto.probes && state.una < frto.end
         } else {
             true
         };
@@ -161,25 +116,32 @@ impl Spurious {
 }
 
 impl Rack {
-    /// Takes the last reduction back if an acknowledgement shows that it was needless.
-    pub(super) fn judge_reduction(&mut self, state: &mut SenderState, ack: &Ack, new: bool) {
-        let advances = state.una > self.una_before;
-        let late = advances && self.timestamps && self.spurious.is_older(ack.echo);
-        let evidence = Evidence {
-            una: state.una,
-            advances,
-            no_progress: new || !advances,
-            original: self.original,
-            late,
-            copies_out: late && state.recovering && self.copies().next().is_some(),
-            recovery: state.recovering.then_some(self.end),
-            timed_out: self.una_before < state.fast_from,
-            has_new: state.has_new(),
-        };
-        if let Some(needless) = self.spurious.judge(evidence) {
-            self.undo(state);
-            state.undo(needless.former);
+    /// Takes the last reduction back if an acknowledgement, which brings `new` segments in SACK blocks or not, shows
+    /// that it was needless. A mark that it tells of keeps the window (RFC 4015, section 3).
+    pub(in super::super) fn judge_reduction(&mut self, state: &mut SenderState, ack: &Ack, new: bool, marked: bool) {
+        if let Some(last) = self.spurious.last.as_mut().filter(|_| marked) {
+            last.former = None;
         }
+        let advances = state.una > self.una_before;
+        if self.is_needless(state, ack, advances) {
+            let former = self.spurious.last.and_then(|last| last.former);
+            self.spurious.forget();
+            self.undo(state);
+            state.undo(former);
+        } else {
+            self.spurious.follow_frto(state, advances, new);
+        }
+    }
+
+    fn is_needless(&self, state: &SenderState, ack: &Ack, advances: bool) -> bool {
+        let late = || advances && self.timestamps && self.spurious.is_older(ack.echo);
+        let by_frto = || self.original && self.spurious.last.is_some();
+        self.spurious.all_reported()
+            || if state.recovering {
+                late() && (state.una >= self.end || self.copies().next().is_none())
+            } else {
+                self.una_before < state.fast_from && (late() || by_frto())
+            }
     }
 
     /// Returns the segments of which a retransmission is in the network.
@@ -192,8 +154,8 @@ impl Rack {
         self.copies().count() as u32
     }
 
-    /// Counts nothing as lost, until the times of transmissions say so again. What had looked like the arrival of a
-    /// retransmission was that of an earlier copy.
+    /// Counts nothing as lost, until the times of transmissions say so again. An earlier copy has arrived, and not the
+    /// latest transmission.
     fn undo(&mut self, state: &SenderState) {
         self.reordering = self.reordering.max(u32::from(state.recovering));
         self.latest = None;
