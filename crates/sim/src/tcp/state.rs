@@ -166,9 +166,8 @@ impl SenderState {
         match former {
             Some(former) => {
                 self.window.undo(former);
-                // A mark's own reduction stays.
-                self.echo_from = self.echo_from.min(self.una.max(self.spared_below));
-                self.cwr &= self.una < self.spared_below;
+                self.echo_from = self.echo_from.min(self.una);
+                self.cwr = false;
             }
             None if self.recovering && !self.window.has_model() => self.window.resume(f64::INFINITY),
             None => {}

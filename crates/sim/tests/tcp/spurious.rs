@@ -57,16 +57,16 @@ fn a_silence_is_no_loss() {
     }
 }
 
-/// RFC 8985, section 7.4.2, case 1: a silence of 320 ms at the end of the data causes a probe, which repeats the last
-/// segment and is reported as a duplicate, also by the acknowledgement that was delayed. Would catch a window that the
-/// probe halves.
+/// RFC 8985, section 7.4.2, case 1: a silence of 320 ms with a full window causes a probe, which repeats the last
+/// segment and is reported as a duplicate, when new segments have been acknowledged already. Would catch a window that
+/// the probe halves.
 #[test]
 fn a_needless_probe_reduces_nothing() {
-    for supply in 20..60 {
-        let tcp = Tcp { delayed_ack: Some(ms(40)), ..modern(Congestion::Reno, true) };
-        let (path, before) = pause(&tcp, supply, (150, 470), 2_000);
-        assert_eq!((path.sender.acknowledged(), path.sender.timeouts()), (supply, 0));
-        assert_eq!(path.sender.ssthresh(), before.1, "{supply} segments");
+    for window in 20..60 {
+        let tcp = Tcp { window, delayed_ack: Some(ms(40)), ..modern(Congestion::Reno, true) };
+        let (path, before) = pause(&tcp, u32::MAX, (1_150, 1_470), 3_000);
+        assert_eq!((path.sender.retransmissions(), path.sender.timeouts()), (1, 0), "{window} segments");
+        assert_eq!(path.sender.ssthresh(), before.1, "{window} segments");
     }
 }
 
@@ -86,32 +86,56 @@ fn the_reordering_window_grows_with_each_round_of_duplicates() {
     }
 }
 
-/// Returns the retransmissions and the threshold after segment 50 of a window of 20 was 60 ms late and `other` met with
-/// `fate`.
-fn late_and(other: u32, fate: Passage, timestamps: bool) -> (u64, f64) {
-    let tcp = Tcp { window: 20, ecn: fate == Passage::Marked, ..modern(Congestion::Reno, timestamps) };
+/// Returns the retransmissions and the threshold half a second after the first flight of 20, of which segment 5 was
+/// `late` milliseconds late and 10 met with `fate`.
+fn late_and(tcp: Tcp, late: u64, fate: Passage) -> (u64, f64) {
+    let tcp = Tcp { ecn: fate == Passage::Marked, initial_window: 20, window: 300, ..tcp };
     let mut path = Path::new(&tcp, ms(100)).deciding(move |seq, copy| match (seq, copy) {
-        (50, 0) => Passage::Late(ms(60)),
-        (seq, 0) if seq == other => fate,
+        (5, 0) => Passage::Late(ms(late)),
+        (10, 0) => fate,
         _ => Passage::Arrives,
     });
     path.supply(u32::MAX);
-    path.run_to(700);
+    path.run_to(500);
     (path.sender.retransmissions(), path.sender.ssthresh())
 }
 
-/// Of two segments that are sent again one was lost, so the reduction of 20 to 10 stays. Would catch an undo by the
-/// duplicate of the other one.
+/// By hand: the acknowledgements of five segments open the window to 25, and the fast retransmission leaves 12. Of two
+/// segments that are sent again one was lost, so that stays. Would catch an undo by the duplicate of the other one.
 #[test]
 fn a_loss_and_a_late_segment_count() {
-    assert_eq!([true, false].map(|timestamps| late_and(51, Passage::Lost, timestamps)), [(2, 10.0); 2]);
+    for timestamps in [true, false] {
+        assert_eq!(late_and(modern(Congestion::Reno, timestamps), 60, Passage::Lost), (2, 12.0));
+    }
 }
 
-/// RFC 4015, section 3: in the same window a segment is late and another one is marked, so the reduction to 10 stays
-/// though nothing was lost. Would catch an undo that takes back the answer to the mark.
+/// RFC 4015, section 3: in the same window a segment is late and another one is marked, so the reduction to 12 stays
+/// though nothing was lost. The duplicate is reported when the mark is no longer echoed. Would catch an undo that takes
+/// back the answer to the mark.
 #[test]
 fn a_mark_and_a_late_segment_count() {
-    assert_eq!([true, false].map(|timestamps| late_and(55, Passage::Marked, timestamps)), [(1, 10.0); 2]);
+    for timestamps in [true, false] {
+        assert_eq!(late_and(modern(Congestion::Reno, timestamps), 160, Passage::Marked), (1, 12.0));
+        assert_eq!(late_and(modern(Congestion::Reno, timestamps), 160, Passage::Arrives), (1, 300.0));
+    }
+}
+
+/// Linux reduces once for a mark and a loss in the same window, by PRR: of 20 segments the second is marked, and 10 is
+/// lost. By hand: the first acknowledgement opens the window to 21, and the mark sets the threshold to 10. Would catch
+/// a loss that sets the threshold to the window of that moment, and a timeout that reduces it again.
+#[test]
+fn linux_reduces_once_for_a_mark_and_a_loss() {
+    for lost in [&[(10, 0)][..], &[(10, 0), (10, 1)]] {
+        let tcp = Tcp { ecn: true, delayed_ack: None, initial_window: 20, ..Tcp::linux(Congestion::Reno, 300) };
+        let mut path = Path::new(&tcp, ms(100)).deciding(|seq, copy| match (seq, copy) {
+            (1, 0) => Passage::Marked,
+            sent if lost.contains(&sent) => Passage::Lost,
+            _ => Passage::Arrives,
+        });
+        path.supply(60);
+        path.run_to(2_000);
+        assert_eq!((path.sender.acknowledged(), path.sender.ssthresh()), (60, 10.0), "{lost:?}");
+    }
 }
 
 /// RFC 5681, section 3.1, by hand: a flight of 20 is lost, and its first segment three times more, so the timer fires

@@ -209,6 +209,30 @@ mod tests {
         assert!((window - curve).abs() < 0.01, "{window}, not {curve}");
     }
 
+    /// Linux keeps α at 9/17 above the window of the last congestion, so 20 round trips add 180/17 to 100.
+    #[test]
+    fn the_estimate_of_linux_has_one_slope() {
+        let mut cubic = Cubic::default();
+        cubic.decrease(10.0, CongestionSignal::Loss);
+        let mut size = WindowSize { cwnd: 100.0, ssthresh: 7.0 };
+        for round in 0..20 {
+            let (now, rtt) = (Time::from_nanos(1_000 * round), Duration::from_nanos(1_000));
+            let acked = size.cwnd as u32;
+            cubic.avoid(&mut size, &AckSample { now, acked, rtt, as_linux: true, ..AckSample::default() });
+        }
+        assert!((size.cwnd - (100.0 + 180.0 / 17.0)).abs() < 0.2, "{size:?}");
+    }
+
+    /// RFC 9438, section 4.9: after congestion at 80 that was none, W_max is again the 100 of the one before.
+    #[test]
+    fn returns_to_the_stage_before() {
+        let mut cubic = Cubic::default();
+        cubic.decrease(100.0, CongestionSignal::Loss);
+        cubic.decrease(80.0, CongestionSignal::Loss);
+        cubic.undo();
+        assert_eq!((cubic.stage.w_max, cubic.stage.prior), (100.0, 100.0));
+    }
+
     /// RFC 9438, section 4.7: congestion at 100 and then at 80 makes w_max (1 + 0.7) / 2 of 80. At 90, above that,
     /// w_max is 90. After a timeout it is unknown.
     #[test]

@@ -22,3 +22,19 @@ pub(in super::super) fn decrease(segments: f64) -> f64 {
     // link.
     (segments / 2.0).floor()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An acknowledgement of ten segments below the threshold of 5: without a limit (RFC 3465, section 2.2, has two)
+    /// the window would be 11, but Linux ends slow start at the threshold.
+    #[test]
+    fn slow_start_of_linux_ends_at_the_threshold() {
+        let mut size = WindowSize { cwnd: 1.0, ssthresh: 5.0 };
+        let sample =
+            AckSample { acked: 10, byte_counting: true, limit: u32::MAX, as_linux: true, ..AckSample::default() };
+        start(&mut size, &sample);
+        assert_eq!(size.cwnd, 5.0);
+    }
+}

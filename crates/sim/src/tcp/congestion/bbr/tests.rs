@@ -73,3 +73,19 @@ fn subtracts_losses() {
     let conserves = RepairState::Conserves(0);
     assert_eq!((window(conserves, 70), window(conserves, 74), window(RepairState::Continues, 70)), (75.0, 76.0, 77.0));
 }
+
+/// A timeout leaves one segment of a window of 80. In Linux it is 80 again with the acknowledgement that shows that
+/// nothing was lost, long before those of all segments sent until the timeout.
+#[test]
+fn a_needless_timeout_returns_the_window() {
+    let mut bbr = probing(1_000.0, 1);
+    bbr.decrease(80.0, 80.0, CongestionSignal::Timeout);
+    let mut size = WindowSize { cwnd: 1.0, ssthresh: 80.0 };
+    let ack = AckSample { una: 1, max: 100, ..AckSample::default() };
+    let calm = LossState { in_flight: 0, recovering: false };
+    bbr.follow_repair(&mut size, &ack, calm);
+    assert_eq!(size.cwnd, 1.0);
+    bbr.undo();
+    bbr.follow_repair(&mut size, &ack, calm);
+    assert_eq!(size.cwnd, 80.0);
+}

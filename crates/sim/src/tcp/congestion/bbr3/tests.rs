@@ -311,3 +311,23 @@ fn a_mark_is_congestion() {
     bbr.decrease(150.0, CongestionSignal::Mark);
     assert!(bbr.signals.congested && bbr.inflight_longterm == f64::INFINITY);
 }
+
+/// HandleSpuriousLossDetection: the bounds before the loss are back, and the window with the current acknowledgement,
+/// long before those of all segments sent until the timeout.
+#[test]
+fn a_needless_timeout_returns_the_bounds() {
+    let mut bbr = flow(State::Cruise);
+    bbr.inflight_longterm = 200.0;
+    bbr.decrease(150.0, CongestionSignal::Timeout);
+    (bbr.bandwidth_shortterm, bbr.inflight_shortterm, bbr.inflight_longterm) = (500.0, 50.0, 70.0);
+    let size = WindowSize { cwnd: 1.0, ssthresh: 150.0 };
+    let ack = AckSample { una: 1, max: 100, ..AckSample::default() };
+    let calm = LossState { in_flight: 0, recovering: false };
+    bbr.follow_repair(&size, &ack, calm);
+    assert!(!bbr.restores);
+    bbr.undo();
+    bbr.follow_repair(&size, &ack, calm);
+    assert!(bbr.restores);
+    assert_eq!((bbr.prior_cwnd, bbr.inflight_longterm), (150.0, 200.0));
+    assert_eq!((bbr.bandwidth_shortterm, bbr.inflight_shortterm), (f64::INFINITY, f64::INFINITY));
+}
