@@ -151,12 +151,13 @@ fn a_step_is_followed() {
 }
 
 /// A way back with its own queue, which UDP fills. An echo takes it for that of the link, so the rate falls to its
-/// minimum, 2 of 10 Mbit/s; time stamps tell the direction. Would catch time stamps that are taken at the wrong end.
+/// minimum, 2 of 10 Mbit/s, within 12 s; time stamps tell the direction. Would catch time stamps that are taken at the
+/// wrong end.
 #[test]
 fn time_stamps_tell_in_which_direction_a_queue_is() {
     let text = r#"
         duration = "30s"
-        warmup   = "10s"
+        warmup   = "15s"
         [tcp]
         preset = "modern"
         [bottleneck]
