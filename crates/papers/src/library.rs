@@ -6,12 +6,13 @@ use crate::book::{Book, Claim, Experiment};
 use crate::{Error, check};
 
 /// The books, one a paper, in the order of the papers' years.
-const BOOKS: [(&str, &str); 6] = [
+const BOOKS: [(&str, &str); 7] = [
     ("choke-report.toml", include_str!("../claims/choke-report.toml")),
     ("choke.toml", include_str!("../claims/choke.toml")),
     ("blue-sfb.toml", include_str!("../claims/blue-sfb.toml")),
     ("bare.toml", include_str!("../claims/bare.toml")),
     ("choke-variants.toml", include_str!("../claims/choke-variants.toml")),
+    ("bbr.toml", include_str!("../claims/bbr.toml")),
     ("echo.toml", include_str!("../claims/echo.toml")),
 ];
 

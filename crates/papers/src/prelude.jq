@@ -10,6 +10,7 @@ def variance: mean as $mean | (map((. - $mean) | . * .) | add) / (length - 1);
 def deviation: variance | sqrt;
 def cv: deviation / mean;
 def jain: (add | . * .) / (length * (map(. * .) | add));
+def falls($time; $value; $bound): [range(1; $value | length) | select($value[.] < $bound and $value[. - 1] >= $bound) | $time[.]];
 def row($at): first(.[] | select(. as $row | all($at | keys[]; $row[.] == $at[.])));
 def number:
   if type == "number" then .

@@ -12,7 +12,8 @@ const DIGITS: i32 = 4;
 /// `value` with the digits that its interval justifies, and the interval.
 #[must_use]
 pub fn estimate(value: Estimate, digits: Option<u8>) -> String {
-    let half = value.ci95().filter(|half| half.is_finite() && *half > 0.0);
+    // A smaller interval is that of a sum's rounding.
+    let half = value.ci95().filter(|half| half.is_finite() && *half > 1e-9 * value.mean.abs());
     let digits = digits.map_or_else(|| after_point(value.mean, half), usize::from);
     let mean = plain(value.mean, digits);
     half.map_or_else(|| mean.clone(), |half| format!("{mean} ± {}", plain(half, digits)))
@@ -131,6 +132,7 @@ mod tests {
         assert_eq!(shown(12_345.6, Some(250.0)), "12346 ± 250");
         assert_eq!(shown(0.4172, None), "0.4172");
         assert_eq!(shown(-0.000_1, Some(0.03)), "0.00 ± 0.03");
+        assert_eq!(shown(10.375, Some(1e-15)), "10.38");
         assert_eq!(shown(1000.0, Some(0.0)), "1000");
         assert_eq!(estimate(Estimate::single(0.25), Some(1)), "0.2");
     }

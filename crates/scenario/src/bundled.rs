@@ -27,6 +27,8 @@ bundled! {
     "bare-fig5",
     "bare-fig8",
     "bare-links",
+    "bbr",
+    "bbr-steps",
     "blue-fig13",
     "blue-fig5",
     "blue-fig6",
