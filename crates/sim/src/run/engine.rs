@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use fairlane_outcome::{Cost, Expected, FlowRun, Run, VideoRun};
 use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
-use fairlane_scenario::{FlowGroup, Hop, Scenario};
+use fairlane_scenario::{FlowGroup, Hop, Scenario, Traffic};
 
 use crate::build::names::link_of;
 use crate::build::packet_sizes::{browser_of, events_per_second};
 use crate::build::topology::{CustomQdiscs, QueueError, build};
 use crate::control::Control;
+use crate::endpoint::{EndpointError, Pair};
 use crate::event_loop::EventLoop;
 use crate::flow::hosts::Hosts;
 use crate::flow::numbered::Numbered;
@@ -55,6 +56,15 @@ pub enum Error {
         /// The flow group's name.
         group: String,
     },
+    /// A flow needs endpoints of a program, and there are none.
+    NoEndpoint {
+        /// The flow group's name.
+        group: String,
+        /// The flow's number in the group.
+        index: u32,
+    },
+    /// An endpoint of the caller failed.
+    Endpoint(EndpointError),
     /// A link or a shaper of rate zero would never send.
     NoRate,
     /// The run cannot start threads.
@@ -89,6 +99,10 @@ impl fmt::Display for Error {
                     bytes.div_ceil(1_000_000)
                 )
             }
+            Self::NoEndpoint { group, index } => {
+                write!(f, "flow \"{group}/{index}\" has no endpoints; a program brings them with run_endpoints")
+            }
+            Self::Endpoint(error) => error.fmt(f),
             Self::NoRate => f.write_str("a link needs a rate above zero"),
             Self::Threads { why } => write!(f, "cannot start the threads of the run: {why}"),
             Self::Shaper { link, error } => write!(f, "the shaper of link \"{link}\": {error}"),
@@ -115,7 +129,7 @@ impl From<QueueError> for Error {
 /// # Errors
 /// Returns an [`Error`] if the scenario cannot be run.
 pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
-    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, None, Shortcuts::default())?.run(control))
+    Engine::new(Cow::Borrowed(scenario), run, observer, Brought::default(), Shortcuts::default())?.run(control)
 }
 
 /// Runs `scenario` as [`run`] does, with disciplines of the caller.
@@ -133,8 +147,38 @@ pub fn run_with(
     observer: &mut impl Observer,
     mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
 ) -> Result<Run, Error> {
-    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, Some(&mut custom), Shortcuts::default())?.run(control))
+    let brought = Brought { qdiscs: Some(&mut custom), endpoints: None };
+    Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default())?.run(control)
 }
+
+/// Runs `scenario` as [`run`] does, with transports of the caller.
+///
+/// `endpoints` is called once for each flow of the groups with `kind = "endpoint"`, with the group's name, the flow's
+/// number in the group, and a seed for all randomness of its endpoints. It returns the flow's two
+/// [endpoints](crate::endpoint).
+///
+/// # Errors
+/// As [`run`]; [`Error::NoEndpoint`] if `endpoints` returns `None`; and [`Error::Endpoint`] if an endpoint fails.
+pub fn run_endpoints(
+    scenario: &Scenario,
+    run: u32,
+    control: &Control,
+    observer: &mut impl Observer,
+    mut endpoints: impl FnMut(&str, u32, Seed) -> Option<Pair>,
+) -> Result<Run, Error> {
+    let brought = Brought { qdiscs: None, endpoints: Some(&mut endpoints) };
+    Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default())?.run(control)
+}
+
+/// The parts of a run that the caller brings.
+#[derive(Default)]
+pub(crate) struct Brought<'c> {
+    pub(crate) qdiscs: Option<&'c mut CustomQdiscs<'c>>,
+    pub(crate) endpoints: Option<&'c mut CustomEndpoints<'c>>,
+}
+
+/// Returns the endpoints of the caller for the flow with this group and number, with a seed.
+pub(crate) type CustomEndpoints<'c> = dyn FnMut(&str, u32, Seed) -> Option<Pair> + 'c;
 
 /// Returns the memory in bytes that the flows and the hosts' links of `scenario` take. Packets, queues and results take
 /// more.
@@ -170,7 +214,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         scenario: Cow<'s, Scenario>,
         run: u32,
         observer: O,
-        custom: Option<&'c mut CustomQdiscs<'c>>,
+        brought: Brought<'c>,
         shortcuts: Shortcuts,
     ) -> Result<Self, Error> {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
@@ -192,10 +236,11 @@ impl<'s, O: Observer> Engine<'s, O> {
         let seed = Seed::new(scenario.seed).numbered(u64::from(run));
         // Observers are shown all events in their order.
         let shortcuts = if O::ACTIVE { Shortcuts::NONE } else { shortcuts };
-        let topology = build(&scenario, seed, custom, shortcuts)?;
+        let topology = build(&scenario, seed, brought.qdiscs, shortcuts)?;
         let mut network = Network::new(topology, events_per_second(&scenario), observer);
         let mut flows = Vec::with_capacity(count);
         let mut browsers = Numbered::new(0, Vec::new());
+        let mut endpoints = brought.endpoints;
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
             for index in 0..group.count {
@@ -204,7 +249,9 @@ impl<'s, O: Observer> Engine<'s, O> {
                     browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
                 }
                 let browser = browsers.numbers().end.checked_sub(1);
-                let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser);
+                let bring = endpoints.as_mut().filter(|_| group.traffic == Traffic::Endpoint);
+                let pair = bring.and_then(|bring| bring(&group.name, index, seed.named("endpoint")));
+                let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser, pair)?;
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }
@@ -222,8 +269,11 @@ impl<'s, O: Observer> Engine<'s, O> {
     }
 
     /// Runs to the end, or until `control` stops it, and returns the measurements.
-    pub(crate) fn run(mut self, control: &Control) -> Run {
+    pub(crate) fn run(mut self, control: &Control) -> Result<Run, Error> {
         let partial = self.advance_to(self.end(), control);
+        if let Some(error) = self.part.network.failure {
+            return Err(Error::Endpoint(*error));
+        }
         if self.from.is_none() {
             self.begin_measurement();
         }
@@ -231,7 +281,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             self.sample();
         }
         self.check();
-        self.result(partial)
+        Ok(self.result(partial))
     }
 
     /// Handles the events before `until`, and starts the measurement at the end of the warm-up; returns true if

@@ -1,0 +1,226 @@
+//! A flow between two endpoints that a program brings.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use fairlane_qdisc::Time;
+
+use super::common::Common;
+use crate::endpoint::{Ecn, End, Endpoint, EndpointError, LARGEST, MOST_CALLS, Outgoing, Pair, Problem};
+use crate::measure::observer::Observer;
+use crate::network::Network;
+use crate::packet::{Flags, Packet};
+use crate::schedule::event_key::Target;
+use crate::schedule::timer::{Timer, is_due};
+
+/// The two endpoints.
+#[derive(Debug)]
+pub(crate) struct External {
+    group: String,
+    index: u32,
+    source: Host,
+    sink: Host,
+    /// The bytes on the wire of the datagrams that have reached the sink.
+    arrived_bytes: u64,
+}
+
+/// An endpoint and its host.
+#[derive(Debug)]
+struct Host {
+    endpoint: Box<dyn Endpoint>,
+    timer: Timer,
+    next_seq: u32,
+}
+
+impl External {
+    pub(super) fn new(group: &str, index: u32, Pair { source, sink }: Pair) -> Self {
+        let [source, sink] = [source, sink].map(|endpoint| Host { endpoint, timer: Timer::off(), next_seq: 0 });
+        Self { group: group.to_owned(), index, source, sink, arrived_bytes: 0 }
+    }
+
+    pub(super) const fn arrived_bytes(&self) -> u64 {
+        self.arrived_bytes
+    }
+
+    /// Starts both endpoints.
+    pub(super) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
+        for end in [End::Sink, End::Source] {
+            self.with_host(now, end, common, network, |host, common, network| {
+                guarded(|| host.endpoint.start(now))?;
+                host.serve(now, end, common, network)
+            });
+        }
+    }
+
+    /// Handles a timer event of an endpoint; returns true if its deadline has come.
+    pub(super) fn on_timer<O: Observer>(
+        &mut self,
+        now: Time,
+        end: End,
+        common: &mut Common,
+        network: &mut Network<O>,
+    ) -> bool {
+        let mut due = false;
+        self.with_host(now, end, common, network, |host, common, network| {
+            if !host.timer.fires(now) {
+                return Ok(());
+            }
+            let deadline = guarded(|| host.endpoint.deadline())?;
+            due = is_due(deadline, now);
+            if !due {
+                host.timer.set(deadline, timer_of(end, common.id), &mut network.events);
+                return Ok(());
+            }
+            guarded(|| host.endpoint.on_timer(now))?;
+            host.serve(now, end, common, network)
+        });
+        due
+    }
+
+    /// Passes a datagram to the endpoint that it has reached.
+    pub(super) fn on_datagram<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        common: &mut Common,
+        network: &mut Network<O>,
+    ) {
+        let end = if packet.flags.has(Flags::ACK) { End::Source } else { End::Sink };
+        if end == End::Sink {
+            self.arrived_bytes += u64::from(packet.bytes);
+        }
+        network.records.sacks.take_datagram(packet.sack);
+        self.with_host(now, end, common, network, |host, common, network| {
+            let datagram = &mut network.records.sacks.datagram;
+            guarded(|| host.endpoint.receive(now, datagram, ecn_of(packet.flags)))?;
+            host.serve(now, end, common, network)
+        });
+    }
+
+    /// Calls `act` with the host of `end`, unless the run has failed, and notes a problem as the run's failure.
+    fn with_host<O: Observer>(
+        &mut self,
+        now: Time,
+        end: End,
+        common: &mut Common,
+        network: &mut Network<O>,
+        act: impl FnOnce(&mut Host, &mut Common, &mut Network<O>) -> Result<(), Problem>,
+    ) {
+        if network.failure.is_some() {
+            return;
+        }
+        let host = match end {
+            End::Source => &mut self.source,
+            End::Sink => &mut self.sink,
+        };
+        if let Err(problem) = act(host, common, network) {
+            let (group, index) = (self.group.clone(), self.index);
+            network.failure = Some(Box::new(EndpointError { group, index, end, at: now, problem }));
+        }
+    }
+}
+
+impl Host {
+    /// Sends what the endpoint has to send at `now`, lets its timers expire that are due, and sets its timer.
+    fn serve<O: Observer>(
+        &mut self,
+        now: Time,
+        end: End,
+        common: &mut Common,
+        network: &mut Network<O>,
+    ) -> Result<(), Problem> {
+        let mut calls = MOST_CALLS;
+        loop {
+            while let Some(outgoing) = self.transmit(now, &mut network.records.sacks.datagram)? {
+                calls = calls.checked_sub(1).ok_or(Problem::EndlessTransmit)?;
+                self.send(now, end, outgoing, common, network)?;
+            }
+            let deadline = guarded(|| self.endpoint.deadline())?;
+            let Some(due) = deadline.filter(|deadline| *deadline <= now) else {
+                self.timer.set(deadline, timer_of(end, common.id), &mut network.events);
+                break;
+            };
+            calls = calls.checked_sub(1).ok_or(Problem::PastDeadline(due))?;
+            guarded(|| self.endpoint.on_timer(now))?;
+        }
+        if end == End::Sink {
+            let delivered = guarded(|| self.endpoint.delivered_bytes())?;
+            common.totals.unique_bytes = common.totals.unique_bytes.max(delivered);
+        }
+        Ok(())
+    }
+
+    /// Lets the endpoint write its next datagram into the buffer.
+    fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Result<Option<Outgoing>, Problem> {
+        datagram.clear();
+        guarded(|| self.endpoint.transmit(now, datagram))
+    }
+
+    /// Sends the datagram that has been written.
+    fn send<O: Observer>(
+        &mut self,
+        now: Time,
+        end: End,
+        Outgoing { bytes, ecn, class }: Outgoing,
+        common: &mut Common,
+        network: &mut Network<O>,
+    ) -> Result<(), Problem> {
+        if !(1..=LARGEST).contains(&bytes) {
+            return Err(Problem::Size(bytes));
+        }
+        let (seq, sack) = (self.next_seq, network.records.sacks.keep_datagram());
+        self.next_seq = seq.wrapping_add(1);
+        let (class, flags) = (class & !0b11, flags_of(ecn));
+        let packet = Packet { seq, bytes, sack, class, ..common.data(now, flags) };
+        let packet = match end {
+            End::Source => {
+                common.totals.sent += 1;
+                packet
+            }
+            // No filter of acknowledgements may drop a datagram.
+            End::Sink => {
+                let flags = flags.with(Flags::ACK, true).with(Flags::REPORT, true);
+                Packet { route: common.routes.back, flags, ..packet }
+            }
+        };
+        network.inject(now, &packet);
+        Ok(())
+    }
+}
+
+/// Calls a method of an endpoint; a panic is its problem.
+fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Problem> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
+        let message = payload.downcast_ref::<&str>().map(|message| (*message).to_owned());
+        let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
+        Problem::Panic(message.unwrap_or_else(|| "no message".to_owned()))
+    })
+}
+
+const fn timer_of(end: End, flow: u32) -> Target {
+    match end {
+        End::Source => Target::SenderTimer(flow),
+        End::Sink => Target::ReceiverTimer(flow),
+    }
+}
+
+fn flags_of(ecn: Ecn) -> Flags {
+    let flags = Flags::default();
+    match ecn {
+        Ecn::NotEct => flags,
+        Ecn::Ect0 => flags.with(Flags::ECT, true),
+        Ecn::Ect1 => flags.with(Flags::ECT, true).with(Flags::ECT_1, true),
+        Ecn::Ce => flags.with(Flags::ECT, true).with(Flags::CE, true),
+    }
+}
+
+const fn ecn_of(flags: Flags) -> Ecn {
+    if flags.has(Flags::CE) {
+        Ecn::Ce
+    } else if flags.has(Flags::ECT_1) {
+        Ecn::Ect1
+    } else if flags.has(Flags::ECT) {
+        Ecn::Ect0
+    } else {
+        Ecn::NotEct
+    }
+}
