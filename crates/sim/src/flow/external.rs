@@ -1,6 +1,7 @@
 //! A flow between two endpoints that a program brings.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 
 use fairlane_qdisc::Time;
 
@@ -26,14 +27,16 @@ pub(crate) struct External {
 /// An endpoint and its host.
 #[derive(Debug)]
 struct Host {
-    endpoint: Box<dyn Endpoint>,
+    /// Nobody locks it: it makes a run `Sync`, which an endpoint need not be.
+    endpoint: Mutex<Box<dyn Endpoint>>,
     timer: Timer,
     next_seq: u32,
 }
 
 impl External {
     pub(super) fn new(group: &str, index: u32, Pair { source, sink }: Pair) -> Self {
-        let [source, sink] = [source, sink].map(|endpoint| Host { endpoint, timer: Timer::off(), next_seq: 0 });
+        let [source, sink] =
+            [source, sink].map(|endpoint| Host { endpoint: Mutex::new(endpoint), timer: Timer::off(), next_seq: 0 });
         Self { group: group.to_owned(), index, source, sink, arrived_bytes: 0 }
     }
 
@@ -45,7 +48,7 @@ impl External {
     pub(super) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         for end in [End::Sink, End::Source] {
             self.with_host(now, end, common, network, |host, common, network| {
-                guarded(|| host.endpoint.start(now))?;
+                host.call(|endpoint| endpoint.start(now))?;
                 host.serve(now, end, common, network)
             });
         }
@@ -64,13 +67,13 @@ impl External {
             if !host.timer.fires(now) {
                 return Ok(());
             }
-            let deadline = guarded(|| host.endpoint.deadline())?;
+            let deadline = host.call(|endpoint| endpoint.deadline())?;
             due = is_due(deadline, now);
             if !due {
                 host.timer.set(deadline, timer_of(end, common.id), &mut network.events);
                 return Ok(());
             }
-            guarded(|| host.endpoint.on_timer(now))?;
+            host.call(|endpoint| endpoint.on_timer(now))?;
             host.serve(now, end, common, network)
         });
         due
@@ -91,7 +94,7 @@ impl External {
         network.records.sacks.take_datagram(packet.sack);
         self.with_host(now, end, common, network, |host, common, network| {
             let datagram = &mut network.records.sacks.datagram;
-            guarded(|| host.endpoint.receive(now, datagram, ecn_of(packet.flags)))?;
+            host.call(|endpoint| endpoint.receive(now, datagram, ecn_of(packet.flags)))?;
             host.serve(now, end, common, network)
         });
     }
@@ -120,6 +123,16 @@ impl External {
 }
 
 impl Host {
+    /// Calls a method of the endpoint; a panic is its problem.
+    fn call<T>(&mut self, method: impl FnOnce(&mut dyn Endpoint) -> T) -> Result<T, Problem> {
+        let endpoint = self.endpoint.get_mut().unwrap_or_else(PoisonError::into_inner);
+        catch_unwind(AssertUnwindSafe(|| method(&mut **endpoint))).map_err(|payload| {
+            let message = payload.downcast_ref::<&str>().map(|message| (*message).to_owned());
+            let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
+            Problem::Panic(message.unwrap_or_else(|| "no message".to_owned()))
+        })
+    }
+
     /// Sends what the endpoint has to send at `now`, lets its timers expire that are due, and sets its timer.
     fn serve<O: Observer>(
         &mut self,
@@ -134,16 +147,16 @@ impl Host {
                 calls = calls.checked_sub(1).ok_or(Problem::EndlessTransmit)?;
                 self.send(now, end, outgoing, common, network)?;
             }
-            let deadline = guarded(|| self.endpoint.deadline())?;
+            let deadline = self.call(|endpoint| endpoint.deadline())?;
             let Some(due) = deadline.filter(|deadline| *deadline <= now) else {
                 self.timer.set(deadline, timer_of(end, common.id), &mut network.events);
                 break;
             };
             calls = calls.checked_sub(1).ok_or(Problem::PastDeadline(due))?;
-            guarded(|| self.endpoint.on_timer(now))?;
+            self.call(|endpoint| endpoint.on_timer(now))?;
         }
         if end == End::Sink {
-            let delivered = guarded(|| self.endpoint.delivered_bytes())?;
+            let delivered = self.call(|endpoint| endpoint.delivered_bytes())?;
             common.totals.unique_bytes = common.totals.unique_bytes.max(delivered);
         }
         Ok(())
@@ -152,7 +165,7 @@ impl Host {
     /// Lets the endpoint write its next datagram into the buffer.
     fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Result<Option<Outgoing>, Problem> {
         datagram.clear();
-        guarded(|| self.endpoint.transmit(now, datagram))
+        self.call(|endpoint| endpoint.transmit(now, datagram))
     }
 
     /// Sends the datagram that has been written.
@@ -185,15 +198,6 @@ impl Host {
         network.inject(now, &packet);
         Ok(())
     }
-}
-
-/// Calls a method of an endpoint; a panic is its problem.
-fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Problem> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
-        let message = payload.downcast_ref::<&str>().map(|message| (*message).to_owned());
-        let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
-        Problem::Panic(message.unwrap_or_else(|| "no message".to_owned()))
-    })
 }
 
 const fn timer_of(end: End, flow: u32) -> Target {
