@@ -2,15 +2,14 @@
 //!
 //! An [`Endpoint`] is a protocol stack without clock and sockets, such as those of QUIC libraries: it is told the time,
 //! takes datagrams, and is asked for datagrams. A flow of a group with `kind = "endpoint"` has two, its source and its
-//! sink. [`run_endpoints`](crate::run_endpoints) asks for them and runs the scenario. `docs/transports.md` says how to
-//! write one.
+//! sink. [`run_endpoints`](crate::run_endpoints) asks for them and runs the scenario.
 
 use std::fmt;
 
 use fairlane_qdisc::Time;
 
-/// The most datagrams that an endpoint may send, together with the timers that it may let expire, after one event: more
-/// are an endless loop.
+/// The most results that an endpoint may give at one time: datagrams, others to wake, and deadlines that have come.
+/// More are an endless loop.
 pub const MOST_CALLS: u32 = 65_536;
 
 /// The largest datagram on the wire in bytes: the length field of IPv4 has 16 bits.
@@ -19,7 +18,8 @@ pub const LARGEST: u32 = 65_535;
 /// One end of a transport. Time is virtual: `now` never goes back and is the only clock there is.
 ///
 /// After each [`start`](Self::start), [`receive`](Self::receive) and [`on_timer`](Self::on_timer) the simulator calls
-/// [`transmit`](Self::transmit) until that returns `None`, and then asks for the [`deadline`](Self::deadline).
+/// [`transmit`](Self::transmit) until that returns `None`, then [`wake`](Self::wake), and asks for the
+/// [`deadline`](Self::deadline). It may ask at other times as well.
 ///
 /// A run is repeatable if the endpoint is: it must read no clock and no randomness but the seed that its maker was
 /// given. If a method panics, the run ends with an [`EndpointError`], where programs unwind.
@@ -39,6 +39,14 @@ pub trait Endpoint: fmt::Debug + Send {
 
     /// Lets the timers expire that are due at `now`. The deadline must be later afterwards.
     fn on_timer(&mut self, now: Time);
+
+    /// Returns the number in the group of another flow whose endpoint at the same end wants to send now; `None` if
+    /// there is none. Endpoints that share state need it, such as those of a server that relays datagrams.
+    ///
+    /// By default `None`.
+    fn wake(&mut self) -> Option<u32> {
+        None
+    }
 
     /// Returns the bytes that it has delivered to its application since the start. Those of the sink are the flow's
     /// goodput.
@@ -125,10 +133,12 @@ pub enum Problem {
     Panic(String),
     /// A datagram had this size on the wire, which is none of 1 to [`LARGEST`] bytes.
     Size(u32),
-    /// It had sent [`MOST_CALLS`] datagrams after one event, and wanted to send more.
-    EndlessTransmit,
-    /// Its deadline was still this time, which had passed, after [`MOST_CALLS`] calls.
+    /// This method would not return `None`, though time stood still for [`MOST_CALLS`] results.
+    Endless(&'static str),
+    /// Its deadline was this time, which had passed, after [`MOST_CALLS`] results.
     PastDeadline(Time),
+    /// It woke the flow of this number, which the group does not have.
+    NoFlow(u32),
 }
 
 impl fmt::Display for EndpointError {
@@ -149,12 +159,15 @@ impl fmt::Display for Problem {
             Self::Size(bytes) => {
                 write!(f, "a datagram of {bytes} bytes on the wire cannot be sent; give it 1 to {LARGEST}")
             }
-            Self::EndlessTransmit => {
-                write!(f, "`transmit` gave {MOST_CALLS} datagrams at once; let it return None until time has passed")
+            Self::Endless(method) => {
+                write!(f, "`{method}` gave {MOST_CALLS} results at once; let it return None until time has passed")
             }
             Self::PastDeadline(deadline) => {
                 let seconds = deadline.as_secs();
                 write!(f, "its deadline stays at {seconds} s; let `deadline` return a later time after `on_timer`")
+            }
+            Self::NoFlow(index) => {
+                write!(f, "`wake` gave flow {index}, which the group does not have; flows are numbered from 0")
             }
         }
     }

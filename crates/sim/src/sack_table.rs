@@ -8,8 +8,8 @@ use fairlane_qdisc::prefetch::prefetch;
 use crate::packet::NO_SACK;
 use crate::tcp::{Ack, SackBlocks};
 
-/// Stores SACK blocks, one-way delays and payloads outside the packets: most packets carry none, so a packet only has an
-/// index into this table.
+/// Stores SACK blocks, one-way delays and payloads outside the packets: most packets carry none, so a packet only has
+/// an index into this table.
 #[derive(Debug, Default)]
 pub(crate) struct SackTable {
     options: Vec<AckOptions>,

@@ -1,9 +1,11 @@
 //! A flow between two endpoints that a program brings.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use fairlane_qdisc::Time;
+use fairlane_scenario::FlowGroup;
 
 use super::common::Common;
 use crate::endpoint::{Ecn, End, Endpoint, EndpointError, LARGEST, MOST_CALLS, Outgoing, Pair, Problem};
@@ -20,6 +22,7 @@ pub(crate) struct External {
     index: u32,
     source: Host,
     sink: Host,
+    started: bool,
     /// The bytes on the wire of the datagrams that have reached the sink.
     arrived_bytes: u64,
 }
@@ -27,17 +30,31 @@ pub(crate) struct External {
 /// An endpoint and its host.
 #[derive(Debug)]
 struct Host {
+    end: End,
     /// Nobody locks it: it makes a run `Sync`, which an endpoint need not be.
     endpoint: Mutex<Box<dyn Endpoint>>,
+    /// The flows of the group.
+    flows: Range<u32>,
     timer: Timer,
     next_seq: u32,
+    /// The time of the last event, and the calls left at this time of those that must come to an end.
+    calls: (Time, u32),
 }
 
 impl External {
-    pub(super) fn new(group: &str, index: u32, Pair { source, sink }: Pair) -> Self {
-        let [source, sink] =
-            [source, sink].map(|endpoint| Host { endpoint: Mutex::new(endpoint), timer: Timer::off(), next_seq: 0 });
-        Self { group: group.to_owned(), index, source, sink, arrived_bytes: 0 }
+    /// Returns the endpoints of flow `id`, which has number `index` in `group`.
+    pub(super) fn new(id: u32, (group, index): (&FlowGroup, u32), Pair { source, sink }: Pair) -> Self {
+        let first = id - index;
+        let host = |end, endpoint| Host {
+            end,
+            endpoint: Mutex::new(endpoint),
+            flows: first..first + group.count,
+            timer: Timer::off(),
+            next_seq: 0,
+            calls: (Time::ZERO, MOST_CALLS),
+        };
+        let (source, sink) = (host(End::Source, source), host(End::Sink, sink));
+        Self { group: group.name.clone(), index, source, sink, started: false, arrived_bytes: 0 }
     }
 
     pub(super) const fn arrived_bytes(&self) -> u64 {
@@ -46,15 +63,16 @@ impl External {
 
     /// Starts both endpoints.
     pub(super) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
+        self.started = true;
         for end in [End::Sink, End::Source] {
             self.with_host(now, end, common, network, |host, common, network| {
                 host.call(|endpoint| endpoint.start(now))?;
-                host.serve(now, end, common, network)
+                host.serve(now, common, network)
             });
         }
     }
 
-    /// Handles a timer event of an endpoint; returns true if its deadline has come.
+    /// Handles a timer event of an endpoint, which may also have been woken; returns true if its deadline has come.
     pub(super) fn on_timer<O: Observer>(
         &mut self,
         now: Time,
@@ -64,17 +82,12 @@ impl External {
     ) -> bool {
         let mut due = false;
         self.with_host(now, end, common, network, |host, common, network| {
-            if !host.timer.fires(now) {
-                return Ok(());
+            host.timer.fires(now);
+            due = is_due(host.call(|endpoint| endpoint.deadline())?, now);
+            if due {
+                host.call(|endpoint| endpoint.on_timer(now))?;
             }
-            let deadline = host.call(|endpoint| endpoint.deadline())?;
-            due = is_due(deadline, now);
-            if !due {
-                host.timer.set(deadline, timer_of(end, common.id), &mut network.events);
-                return Ok(());
-            }
-            host.call(|endpoint| endpoint.on_timer(now))?;
-            host.serve(now, end, common, network)
+            host.serve(now, common, network)
         });
         due
     }
@@ -95,11 +108,12 @@ impl External {
         self.with_host(now, end, common, network, |host, common, network| {
             let datagram = &mut network.records.sacks.datagram;
             host.call(|endpoint| endpoint.receive(now, datagram, ecn_of(packet.flags)))?;
-            host.serve(now, end, common, network)
+            host.serve(now, common, network)
         });
     }
 
-    /// Calls `act` with the host of `end`, unless the run has failed, and notes a problem as the run's failure.
+    /// Calls `act` with the host of `end`, unless the flow has not started or the run has failed, and notes a problem
+    /// as the run's failure.
     fn with_host<O: Observer>(
         &mut self,
         now: Time,
@@ -108,7 +122,7 @@ impl External {
         network: &mut Network<O>,
         act: impl FnOnce(&mut Host, &mut Common, &mut Network<O>) -> Result<(), Problem>,
     ) {
-        if network.failure.is_some() {
+        if !self.started || network.failure.is_some() {
             return;
         }
         let host = match end {
@@ -133,29 +147,36 @@ impl Host {
         })
     }
 
-    /// Sends what the endpoint has to send at `now`, lets its timers expire that are due, and sets its timer.
-    fn serve<O: Observer>(
-        &mut self,
-        now: Time,
-        end: End,
-        common: &mut Common,
-        network: &mut Network<O>,
-    ) -> Result<(), Problem> {
-        let mut calls = MOST_CALLS;
+    /// Counts a call at `now` that must come to an end; after too many it is this problem.
+    fn count_call(&mut self, now: Time, problem: Problem) -> Result<(), Problem> {
+        let (last, left) = self.calls;
+        let left = if last == now { left } else { MOST_CALLS };
+        self.calls = (now, left.checked_sub(1).ok_or(problem)?);
+        Ok(())
+    }
+
+    /// Sends what the endpoint has to send at `now`, wakes others, lets the timers expire that are due, and sets the
+    /// timer.
+    fn serve<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) -> Result<(), Problem> {
         loop {
             while let Some(outgoing) = self.transmit(now, &mut network.records.sacks.datagram)? {
-                calls = calls.checked_sub(1).ok_or(Problem::EndlessTransmit)?;
-                self.send(now, end, outgoing, common, network)?;
+                self.count_call(now, Problem::Endless("transmit"))?;
+                self.send(now, outgoing, common, network)?;
+            }
+            while let Some(index) = self.call(|endpoint| endpoint.wake())? {
+                self.count_call(now, Problem::Endless("wake"))?;
+                let woken = self.flows.clone().nth(index as usize).ok_or(Problem::NoFlow(index))?;
+                network.events.push(now, timer_of(self.end, woken));
             }
             let deadline = self.call(|endpoint| endpoint.deadline())?;
             let Some(due) = deadline.filter(|deadline| *deadline <= now) else {
-                self.timer.set(deadline, timer_of(end, common.id), &mut network.events);
+                self.timer.set(deadline, timer_of(self.end, common.id), &mut network.events);
                 break;
             };
-            calls = calls.checked_sub(1).ok_or(Problem::PastDeadline(due))?;
+            self.count_call(now, Problem::PastDeadline(due))?;
             self.call(|endpoint| endpoint.on_timer(now))?;
         }
-        if end == End::Sink {
+        if self.end == End::Sink {
             let delivered = self.call(|endpoint| endpoint.delivered_bytes())?;
             common.totals.unique_bytes = common.totals.unique_bytes.max(delivered);
         }
@@ -172,7 +193,6 @@ impl Host {
     fn send<O: Observer>(
         &mut self,
         now: Time,
-        end: End,
         Outgoing { bytes, ecn, class }: Outgoing,
         common: &mut Common,
         network: &mut Network<O>,
@@ -184,7 +204,7 @@ impl Host {
         self.next_seq = seq.wrapping_add(1);
         let (class, flags) = (class & !0b11, flags_of(ecn));
         let packet = Packet { seq, bytes, sack, class, ..common.data(now, flags) };
-        let packet = match end {
+        let packet = match self.end {
             End::Source => {
                 common.totals.sent += 1;
                 packet

@@ -24,7 +24,7 @@ use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::network::route::Routes;
 use crate::packet::{Flags, Packet};
-use crate::run::engine::Error;
+use crate::run::error::Error;
 use crate::tcp::TcpSender;
 
 pub(crate) use common::Totals;
@@ -76,7 +76,7 @@ impl Flow {
             Traffic::Tfrc(tfrc) => Endpoints::Tfrc(Box::new(RateControlled::new(tfrc, bytes, seed))),
             Traffic::Endpoint => {
                 let pair = pair.ok_or_else(|| Error::NoEndpoint { group: group.name.clone(), index })?;
-                Endpoints::External(Box::new(External::new(&group.name, index, pair)))
+                Endpoints::External(Box::new(External::new(id, (group, index), pair)))
             }
         };
         Ok(Self { common, endpoints })

@@ -12,7 +12,8 @@ use crate::endpoint::{EndpointError, Pair};
 use crate::measure::observer::Observer;
 use crate::packet::Packet;
 use crate::run::changes::ChangeError;
-use crate::run::engine::{Brought, Engine, Error};
+use crate::run::engine::{Brought, Engine};
+use crate::run::error::Error;
 use crate::run::sampling::queue_sample;
 use crate::shortcuts::Shortcuts;
 

@@ -11,7 +11,8 @@ use rayon::ThreadPoolBuilder;
 use crate::build::topology::build;
 use crate::control::Control;
 use crate::parallel::partition::{Division, Undivided};
-use crate::run::engine::{Brought, Engine, Error};
+use crate::run::engine::{Brought, Engine};
+use crate::run::error::Error;
 use crate::shortcuts::Shortcuts;
 
 /// Returns the reason why `scenario` cannot be run on several threads; `None` if it can.

@@ -29,9 +29,9 @@ fn scenario(seconds: u32, queue: &str, flows: &str) -> Scenario {
 const FIFO: &str = r#"{ kind = "droptail", limit = "100p" }"#;
 const ONE: &str = "[[flows]]\nname = \"own\"\nkind = \"endpoint\"\nstart = \"0s\"";
 
-/// A window of one datagram: a round trip takes 2 · (10 + 2 · 1) ms of delay, 800 + 2 · 80 µs for 1000 bytes, and 32 + 2
-/// · 3.2 µs for 40 bytes, 24.9984 ms. In 10 s that is 400.03 round trips, and the datagram of the last one has not come.
-/// Would catch a datagram that waits, is sent early, or is counted by its payload on the wire.
+/// A window of one datagram: a round trip takes 2 · (10 + 2 · 1) ms of delay, 800 + 2 · 80 µs for 1000 bytes, and 32 +
+/// 2 · 3.2 µs for 40 bytes, 24.9984 ms. In 10 s that is 400.03 round trips, and the datagram of the last one has not
+/// come. Would catch a datagram that waits, is sent early, or is counted by its payload on the wire.
 #[test]
 fn stop_and_wait_delivers_one_datagram_a_round_trip() {
     let (pair, _) = pair(1);
