@@ -1,6 +1,6 @@
 //! Builds the links of a scenario.
 
-use fairlane_qdisc::{BoxQdisc, Duration, Host, Kind, ParameterError, QdiscParameters, Seed};
+use fairlane_qdisc::{BoxQdisc, Duration, Host, Kind, ParameterError, QdiscConfig, QdiscParameters, Seed};
 use fairlane_scenario::{Access, Application, FlowGroup, Hop, LinkSide, Scenario, Shaper, Tcp, Traffic, Wire};
 
 use crate::build::names::{link_name, link_of, shaped_hops};
@@ -242,7 +242,7 @@ impl QueueSource<'_, '_> {
             None if *droptail => return Ok(LinkQueue::Droptail(DroptailLink::new(*sizes_differ))),
             None => {
                 let link = name();
-                match side.queue.build(&host(&link)) {
+                match discipline(&side.queue, &host(&link)) {
                     Ok(discipline) => (side.queue.kind().name(), discipline),
                     Err(error) => return Err(QueueError { link, error }),
                 }
@@ -251,4 +251,9 @@ impl QueueSource<'_, '_> {
         let impairments = Impairments::new(side, || self.seed.named("wire").named(&name()));
         Ok(LinkQueue::Managed(Box::new(Managed::new(named, brought, metered.as_ref(), impairments))))
     }
+}
+
+/// Returns the discipline of `queue`. Not generic, so that a program has the code of the disciplines once.
+pub(crate) fn discipline(queue: &QdiscConfig, host: &Host) -> Result<BoxQdisc<Packet>, ParameterError> {
+    queue.build(host)
 }

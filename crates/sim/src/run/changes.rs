@@ -8,6 +8,7 @@ use fairlane_qdisc::{BoxQdisc, Host, ParameterError, Rate, ReplaceableQdisc, Tim
 use fairlane_scenario::{Access, FlowGroup, Hop, Link, LinkSide, Scenario, Source, Traffic};
 
 use crate::build::names::{link_name, link_of};
+use crate::build::topology::discipline;
 use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::network::droptail_link::DroptailLink;
@@ -113,7 +114,7 @@ impl<O: Observer> Engine<'_, O> {
                 LinkQueue::Managed(_) => {
                     let seed = self.seed.named("queue").named(&link).numbered(self.changes);
                     let host = Host { rate: after.queue_rate(), seed };
-                    let built = after.queue.build(&host).map_err(|error| ChangeError::Queue { link, error })?;
+                    let built = discipline(&after.queue, &host).map_err(|error| ChangeError::Queue { link, error })?;
                     NewQueue::Discipline(after.queue.kind().name(), built)
                 }
                 LinkQueue::Droptail(_) => match droptail_limit(after.queue.config()) {
