@@ -224,7 +224,7 @@ impl Connection {
 
     /// Fires the timers of the sender that are due before `now`, if packets are [delivered early](crate::flow::hosts).
     /// Their events will find nothing that is due. A sender that paces takes no packets early.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn fire_sender_before<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         while let Some(due) = self.peers.sender.deadline().filter(|due| *due < now) {
             network.early_timers += u64::from(self.check_sender(due, common, network));
@@ -233,7 +233,7 @@ impl Connection {
 
     /// Fires the timer of the receiver if it is due before `now`, as [`fire_sender_before`](Self::fire_sender_before)
     /// does.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn fire_receiver_before<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) {
         if let Some(due) = self.peers.receiver.deadline().filter(|due| *due < now) {
             network.early_timers += u64::from(self.check_receiver(due, common, network));
@@ -325,7 +325,7 @@ impl Connection {
     }
 
     /// Passes segment `seq` of the present connection to the receiver.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     pub(super) fn receive(&mut self, now: Time, (seq, packet): (u32, &Packet), common: &mut Common) -> Received {
         let (ce, cwr) = (packet.flags.has(Flags::CE), packet.flags.has(Flags::CWR));
         let received = self.peers.receiver.on_segment(now, seq, packet.sent, ce, cwr);
@@ -362,7 +362,7 @@ impl Connection {
     }
 
     /// Sends the acknowledgement, if there is one, with the bytes of a request, and sets the receiver's timer.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn answer<O: Observer>(
         &mut self,
         now: Time,
@@ -409,7 +409,7 @@ pub(super) struct SegmentInjector<'f, O> {
 }
 
 impl<O: Observer> SegmentSink for SegmentInjector<'_, O> {
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn send(&mut self, segment: Segment) {
         self.common.totals.sent += 1;
         self.common.totals.retransmitted += u64::from(segment.retransmission);

@@ -181,8 +181,7 @@ impl<O: Observer> Network<O> {
 
     /// Handles one event at a link with a discipline, whose queue the packet that arrives has joined: a transmitter
     /// that is free takes the next packet.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[inline(always)]
     fn serve(&mut self, now: Time, event: LinkEvent, at: &mut AtLink<'_>, receiver: &mut impl Receiver<O>) {
         let is_idle = match event {
             LinkEvent::Arrival => !at.managed.busy,
@@ -196,8 +195,7 @@ impl<O: Observer> Network<O> {
     }
 
     /// Passes a packet that arrives to the discipline.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: &Packet, at: &mut AtLink<'_>) {
         let Managed { discipline, meter, .. } = &mut *at.managed;
         self.records.show(discipline);

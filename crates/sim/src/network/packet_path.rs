@@ -12,8 +12,7 @@ use crate::schedule::link_events::LinkEvent;
 impl<O: Observer> Network<O> {
     /// Puts a packet on the first link of its route. The engine refuses scenarios with a route without links. A browser
     /// loads the program for each visit, so there this is compiled once.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[inline(always)]
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
         let step = &self.topology.table[packet.route as usize];
@@ -46,8 +45,7 @@ impl<O: Observer> Network<O> {
     }
 
     /// Moves `packet`, which reaches the far end of its link at `arrival`, on from there.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[inline(always)]
     pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet, receiver: &mut impl Receiver<O>) {
         let line = self.topology.table[packet.route as usize].line;
         if line.is_none() {
@@ -58,8 +56,7 @@ impl<O: Observer> Network<O> {
 
     /// Moves `packet`, which enters the droptail `link` of its route at `now`, over this link and on from there.
     /// Nothing that happens later changes a packet's passage.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[inline(always)]
     pub(crate) fn cross_droptail_link(
         &mut self,
         now: Time,

@@ -114,7 +114,7 @@ impl TcpReceiver {
 
     /// Handles segment `seq`, sent at `sent`. `ce` is true if the network has marked it, `cwr` if the sender says that
     /// it has reduced its window.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Time, seq: u32, sent: Time, ce: bool, cwr: bool) -> Received {
         // Echoes from the mark on until the sender says that it has reacted (RFC 3168, section 6.1.3).
         let continues = !self.accurate && self.ece && !cwr;

@@ -335,7 +335,7 @@ impl TcpSender {
 
     // A page loads the program, so there it may not be large.
     /// Handles an acknowledgement of new segments.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn advance(&mut self, ack: &Ack, sample: &AckSample, output: &mut impl SegmentSink) {
         let now = sample.now;
         self.state.next = self.state.next.max(self.state.una);
@@ -392,7 +392,7 @@ impl TcpSender {
     }
 
     /// Sends the segments that the window, the data and pacing allow.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn fill(&mut self, now: Time, output: &mut impl SegmentSink) {
         self.state.window.forget_release();
         if !self.is_open(now, output) || self.state.waits {
@@ -452,7 +452,7 @@ impl TcpSender {
         self.transmit_apart(now, self.state.una, output);
     }
 
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn transmit(&mut self, now: Time, seq: u32, output: &mut impl SegmentSink) {
         let in_flight = if self.state.window.has_model() { self.recovery.in_flight(&self.state) + 1 } else { 0 };
         self.state.window.on_send(now, seq, self.state.una == self.state.max, in_flight);
