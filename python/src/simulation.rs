@@ -205,7 +205,8 @@ impl Simulation {
             self.advance(py, self.end)?;
             if let Stage::Running(simulation) = mem::replace(&mut self.stage, Stage::Failed) {
                 let state = Samples::of(&simulation);
-                let mut run = py.detach(|| simulation.finish(&Control::default()));
+                let run = py.detach(|| simulation.finish(&Control::default()));
+                let mut run = run.map_err(|error| errors::refused(py, error))?;
                 CostMeter::start().measure(&mut run.cost);
                 (run.cost.cpu_s, run.cost.wall_s) = (self.cpu_s, self.wall_s);
                 self.stage = Stage::Ended(state, Box::new(run));

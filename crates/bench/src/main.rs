@@ -110,7 +110,7 @@ fn count_scenario(file: &str, duration: &str, without: &[String]) -> Result<(), 
     let scenario = document.scenario().map_err(|error| error.to_string())?;
     begin_count();
     let simulation = Simulation::with_shortcuts(&scenario, 0, shortcuts).map_err(|error| error.to_string())?;
-    let outcome = simulation.finish(&Control::default());
+    let outcome = simulation.finish(&Control::default()).map_err(|error| error.to_string())?;
     begin_count();
     println!("{}", outcome.cost.events);
     Ok(())

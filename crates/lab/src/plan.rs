@@ -190,7 +190,7 @@ impl LabPlan {
 pub(crate) const fn tcp_of(group: &FlowGroup) -> Option<&Tcp> {
     match &group.traffic {
         Traffic::Tcp(tcp) => Some(tcp),
-        Traffic::Udp(_) | Traffic::Tfrc(_) => None,
+        Traffic::Udp(_) | Traffic::Tfrc(_) | Traffic::Endpoint => None,
     }
 }
 
@@ -251,7 +251,7 @@ fn a_second(bits: u64, group: &FlowGroup) -> f64 {
 fn check_load(scenario: &Scenario, link: &Link) -> Result<(), Unsupported> {
     let load = |group: &FlowGroup| match &group.traffic {
         Traffic::Udp(udp) => f64::from(group.count) * a_second(udp.rate.bits_per_second(), group),
-        Traffic::Tcp(_) | Traffic::Tfrc(_) => 0.0,
+        Traffic::Tcp(_) | Traffic::Tfrc(_) | Traffic::Endpoint => 0.0,
     };
     let udp: f64 = scenario.flows.iter().map(load).sum();
     // TCP at most fills the link, in each direction.
@@ -318,6 +318,7 @@ fn check_group(group: &FlowGroup, ip_version: IpVersion) -> Result<(), Unsupport
         }
         Traffic::Udp(_) => udp_packets(ip_version),
         Traffic::Tfrc(_) => return refuse("kind", "Linux has no tfrc", "choose tcp or udp, or simulate it"),
+        Traffic::Endpoint => return refuse("kind", "the lab has no endpoints of a program", "choose tcp or udp"),
     };
     let [least, most] = sizes;
     if !(least..=most).contains(&group.packet.get()) {

@@ -104,7 +104,8 @@ impl Scenario {
             Limit::Demand => {
                 let group = &self.flows[group];
                 let unlimited = matches!(&group.traffic, Traffic::Tcp(tcp) if tcp.application == Application::Ftp)
-                    || matches!(&group.traffic, Traffic::Tfrc(tfrc) if tfrc.on_off.is_none() && tfrc.rate.is_none());
+                    || matches!(&group.traffic, Traffic::Tfrc(tfrc) if tfrc.on_off.is_none() && tfrc.rate.is_none())
+                    || group.traffic == Traffic::Endpoint;
                 let capped = host_rate(group).is_some_and(|cap| rate >= cap.bits_per_second() as f64);
                 (unlimited && capped).then_some(Limit::Demand)
             }
@@ -191,6 +192,8 @@ fn demand(traffic: &Traffic, group: &FlowGroup, narrowest: f64, lifetime: f64) -
             Some(periods) => tfrc.rate.map_or(narrowest, bits).min(narrowest) * on(periods),
             None => tfrc.rate.map_or(f64::INFINITY, bits),
         },
+        // An endpoint may want all that it can get.
+        Traffic::Endpoint => f64::INFINITY,
         Traffic::Tcp(tcp) => match &tcp.application {
             Application::Ftp => f64::INFINITY,
             Application::OnOff(periods) => narrowest * on(periods),
@@ -221,7 +224,7 @@ fn size_bits(size: Size, group: &FlowGroup) -> f64 {
 /// Returns the rate at which a flow sends by itself while it sends; `None` if it adapts.
 fn own_rate(traffic: &Traffic) -> Option<Rate> {
     match traffic {
-        Traffic::Udp(Udp { source: Source::Trace(_), .. }) | Traffic::Tcp(_) => None,
+        Traffic::Udp(Udp { source: Source::Trace(_), .. }) | Traffic::Tcp(_) | Traffic::Endpoint => None,
         Traffic::Udp(udp) => Some(udp.rate),
         Traffic::Tfrc(tfrc) => tfrc.rate,
     }

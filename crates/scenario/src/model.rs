@@ -158,6 +158,9 @@ pub enum Traffic {
     Udp(Udp),
     /// TCP-Friendly Rate Control.
     Tfrc(Tfrc),
+    /// A transport that a program brings: the simulator's `run_endpoints` runs it. The sizes and traffic classes of its
+    /// datagrams are its own, so [`FlowGroup::packet`] and [`FlowGroup::class`] do not count.
+    Endpoint,
 }
 
 impl Traffic {
@@ -168,6 +171,7 @@ impl Traffic {
             Self::Tcp(_) => "tcp",
             Self::Udp(_) => "udp",
             Self::Tfrc(_) => "tfrc",
+            Self::Endpoint => "endpoint",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Converts keys and values into a checked scenario.
 
 pub(crate) mod application;
+mod endpoint;
 pub(crate) mod flows;
 mod memory;
 pub(crate) mod network;

@@ -80,7 +80,7 @@ impl<O: Observer> EventLoop<O> {
             };
             if self.events >= self.check_at {
                 self.check_at = self.events + CHECK_EVERY;
-                if control.stopped() {
+                if control.stopped() || network.failure.is_some() {
                     return true;
                 }
             }

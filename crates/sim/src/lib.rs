@@ -30,6 +30,7 @@
 
 mod build;
 mod control;
+pub mod endpoint;
 mod event_loop;
 mod flow;
 mod measure;
@@ -53,7 +54,8 @@ pub use packet::{Packet, PacketKind};
 pub use parallel::partition::Undivided;
 pub use run::batch::{run_all, run_all_observed, run_all_on};
 pub use run::changes::ChangeError;
-pub use run::engine::{Error, least_memory, run, run_with};
+pub use run::engine::{least_memory, run, run_endpoints, run_with};
+pub use run::error::Error;
 pub use run::intervals::Intervals;
 pub use run::replay::{ArrivalTag, Replay, ReplayFlow};
 pub use run::simulation::{Simulation, StepError};

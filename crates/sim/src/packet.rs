@@ -9,7 +9,8 @@ use fairlane_qdisc::{Bytes, FlowKey, Sack, TcpHeader, Time};
 pub enum PacketKind {
     /// A data packet.
     Data,
-    /// A TCP acknowledgement or a TFRC report.
+    /// A TCP acknowledgement, a TFRC report, or a datagram from the sink of a pair of
+    /// [endpoints](crate::endpoint::Pair).
     Ack,
     /// A SYN of TCP, which opens a connection.
     Syn,
@@ -43,7 +44,8 @@ pub struct Packet {
     pub(crate) bytes: u32,
     /// The index of its next link in the routing table; in a queue, of that queue's link.
     pub(crate) route: u32,
-    /// The index of its SACK blocks in the [`SackTable`](crate::sack_table::SackTable), or [`NO_SACK`].
+    /// The index of its SACK blocks, or of its payload, in the [`SackTable`](crate::sack_table::SackTable), or
+    /// [`NO_SACK`].
     pub(crate) sack: u32,
     pub(crate) flags: Flags,
     /// The TOS or traffic class byte without the ECN bits.

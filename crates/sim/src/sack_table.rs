@@ -1,4 +1,6 @@
-//! The TCP options of the acknowledgements in the network.
+//! The contents of the packets in the network: the TCP options of acknowledgements, and the payloads of datagrams.
+
+use std::mem;
 
 use fairlane_qdisc::Duration;
 use fairlane_qdisc::prefetch::prefetch;
@@ -6,12 +8,16 @@ use fairlane_qdisc::prefetch::prefetch;
 use crate::packet::NO_SACK;
 use crate::tcp::{Ack, SackBlocks};
 
-/// Stores SACK blocks and one-way delays outside the packets: most packets carry none, so a packet only has an index
-/// into this table.
+/// Stores SACK blocks, one-way delays and payloads outside the packets: most packets carry none, so a packet only has
+/// an index into this table.
 #[derive(Debug, Default)]
 pub(crate) struct SackTable {
     options: Vec<AckOptions>,
     free: Vec<u32>,
+    /// The payloads of [endpoints](crate::endpoint), at the indices of their packets. Those at other indices are spare.
+    datagrams: Vec<Vec<u8>>,
+    /// The payload that an endpoint is writing or reading.
+    pub(crate) datagram: Vec<u8>,
 }
 
 /// The options of an acknowledgement.
@@ -58,6 +64,22 @@ impl SackTable {
     pub(crate) fn take(&mut self, index: u32) -> AckOptions {
         self.free.push(index);
         self.options[index as usize]
+    }
+
+    /// Stores the [`datagram`](Self::datagram) and returns its index.
+    pub(crate) fn keep_datagram(&mut self) -> u32 {
+        let index = self.store(AckOptions::default());
+        if self.datagrams.len() <= index as usize {
+            self.datagrams.resize_with(index as usize + 1, Vec::new);
+        }
+        mem::swap(&mut self.datagrams[index as usize], &mut self.datagram);
+        index
+    }
+
+    /// Removes the payload at `index`, which is not [`NO_SACK`], and makes it the [`datagram`](Self::datagram).
+    pub(crate) fn take_datagram(&mut self, index: u32) {
+        self.free.push(index);
+        mem::swap(&mut self.datagrams[index as usize], &mut self.datagram);
     }
 
     /// Removes the options at `index`.

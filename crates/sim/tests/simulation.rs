@@ -37,7 +37,7 @@ fn stepped(scenario: &Scenario, slice: Duration) -> Result<Run, Box<dyn std::err
         assert!(simulation.step(until, &Control::default())?);
         assert_eq!(simulation.now(), until);
     }
-    Ok(simulation.finish(&Control::default()))
+    Ok(simulation.finish(&Control::default())?)
 }
 
 /// Would catch an event at the end of a slice that is handled twice, never, or in another order; a warm-up that ends at
@@ -68,7 +68,7 @@ fn a_step_that_was_stopped_continues() -> Outcome {
         calls += 1;
     }
     assert!(calls > 2, "{calls}");
-    assert_eq!(text(&simulation.finish(&Control::default())), whole);
+    assert_eq!(text(&simulation.finish(&Control::default())?), whole);
     Ok(())
 }
 
@@ -102,7 +102,7 @@ fn a_link_follows_its_rate() -> Outcome {
     simulation.step(at(5_000), &Control::default())?;
     simulation.change(&flood("4mbit", "50p", "8mbit")?)?;
     assert_eq!(simulation.queue_rate(0).map(Rate::bits_per_second), Some(4_000_000));
-    let run = simulation.finish(&Control::default());
+    let run = simulation.finish(&Control::default())?;
     assert_eq!(run.queues[0].rate_bps, 2_500_000.0);
     let sent: u64 = run.queues[0].flows.iter().map(|flow| flow.departed_bytes).sum();
     let carried = 8.0 * (sent as f64 + run.queues[0].edge_bytes);
@@ -135,7 +135,7 @@ fn a_source_follows_its_rate() -> Outcome {
 fn a_change_at_the_start_is_as_good_as_a_scenario() -> Outcome {
     let mut simulation = Simulation::new(&flood("1mbit", "50p", "8mbit")?, 0)?;
     simulation.change(&flood("2mbit", "20p", "8mbit")?)?;
-    let changed = simulation.finish(&Control::default());
+    let changed = simulation.finish(&Control::default())?;
     let given = run(&flood("2mbit", "20p", "8mbit")?, 0, &Control::default(), &mut ())?;
     assert_eq!(format!("{:?}", changed.queues), format!("{:?}", given.queues));
     assert_eq!(format!("{:?}", changed.flows), format!("{:?}", given.flows));
@@ -167,7 +167,7 @@ fn queued_packets_leave_before_a_new_discipline() -> Outcome {
         simulation.change(&flood("1mbit", limit, "8mbit")?)?;
         simulation.step(at(now), &Control::default())?;
     }
-    let run = simulation.finish(&Control::default());
+    let run = simulation.finish(&Control::default())?;
     assert_eq!(run.queues[0].kind, "droptail");
     Ok(())
 }
@@ -193,6 +193,6 @@ fn what_cannot_be_is_refused() -> Outcome {
     other.flows[0].class = 4;
     assert!(simulation.change(&other).is_err());
     assert_eq!(simulation.scenario(), &scenario);
-    assert_eq!(text(&simulation.finish(&control)), text(&run(&scenario, 0, &control, &mut ())?));
+    assert_eq!(text(&simulation.finish(&control)?), text(&run(&scenario, 0, &control, &mut ())?));
     Ok(())
 }

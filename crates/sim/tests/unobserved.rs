@@ -58,7 +58,8 @@ fn check_combinations(scenario: &Scenario, name: &str) {
     let observed = format!("{observed:?}");
     for shortcuts in combinations() {
         let simulation = Simulation::with_shortcuts(scenario, 0, shortcuts).unwrap_or_else(|error| panic!("{error}"));
-        let run = format!("{:?}", simulation.finish(&Control::default()));
+        let run = simulation.finish(&Control::default()).unwrap_or_else(|error| panic!("{error}"));
+        let run = format!("{run:?}");
         assert!(observed == run, "{name} with {shortcuts:?}:\n{observed}\n{run}");
     }
 }
@@ -411,7 +412,7 @@ fn any_network_gives_the_same_result() {
             unobserved.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
             assert!(observed.flows().eq(unobserved.flows()), "at {now:?}\n{text}");
         }
-        let stepped = unobserved.finish(&Control::default());
+        let stepped = unobserved.finish(&Control::default()).unwrap_or_else(|error| panic!("{error}"));
         assert!(format!("{stepped:?}") == whole, "{text}");
     }
 }

@@ -27,7 +27,7 @@ impl Batch {
     pub fn advance(&mut self) -> Result<usize, PageError> {
         let simulation =
             Simulation::new(&self.scenario, self.runs.len() as u32).map_err(|error| PageError::new(&error))?;
-        self.runs.push(simulation.finish(&Control::default()));
+        self.runs.push(simulation.finish(&Control::default()).map_err(|error| PageError::new(&error))?);
         Ok(self.runs.len())
     }
 

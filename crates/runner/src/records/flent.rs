@@ -73,7 +73,7 @@ impl FlowKind {
         match &group.traffic {
             Traffic::Tcp(_) => Self::Tcp,
             Traffic::Udp(_) if group.name == PING => Self::Ping(way_back(group, scenario)),
-            Traffic::Udp(_) | Traffic::Tfrc(_) => Self::Other,
+            Traffic::Udp(_) | Traffic::Tfrc(_) | Traffic::Endpoint => Self::Other,
         }
     }
 }

@@ -94,7 +94,7 @@ impl Flow {
         let bytes = u32::try_from(group.packet.get()).unwrap_or(LONGEST);
         let headers = match &group.traffic {
             Traffic::Tcp(tcp) => Ipv4Header::MIN_LEN + TcpHeader::MIN_LEN + if tcp.timestamps { TIMESTAMPS } else { 0 },
-            Traffic::Udp(_) | Traffic::Tfrc(_) => Ipv4Header::MIN_LEN + UdpHeader::LEN,
+            Traffic::Udp(_) | Traffic::Tfrc(_) | Traffic::Endpoint => Ipv4Header::MIN_LEN + UdpHeader::LEN,
         };
         let links = |hops: &[Hop]| hops.iter().map(|hop| 2 * hop.link as u32 + u32::from(hop.reverse)).collect();
         let payload = bytes.saturating_sub(headers as u32);

@@ -8,7 +8,7 @@ use crate::field::{Elsewhere, Field, Reader, name};
 use crate::key::{Key, SourceKeys, Takes, key, names};
 use crate::model::{FlowGroup, Hop, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
-use crate::read::{DEFAULT_PACKET, FLOWS, PACKET, application, packets, phases, score, source, tcp, tfrc};
+use crate::read::{DEFAULT_PACKET, FLOWS, PACKET, application, endpoint, packets, phases, score, source, tcp, tfrc};
 use crate::source::{Source, Udp};
 use crate::tcp::{Congestion, Tcp};
 use crate::{route, suggest};
@@ -35,10 +35,15 @@ enum TrafficKind {
     Tcp,
     Udp,
     Tfrc,
+    Endpoint,
 }
 
-const KINDS: [(&str, TrafficKind); 3] =
-    [("tcp", TrafficKind::Tcp), ("udp", TrafficKind::Udp), ("tfrc", TrafficKind::Tfrc)];
+const KINDS: [(&str, TrafficKind); 4] = [
+    ("tcp", TrafficKind::Tcp),
+    ("udp", TrafficKind::Udp),
+    ("tfrc", TrafficKind::Tfrc),
+    ("endpoint", TrafficKind::Endpoint),
+];
 
 /// The names of the kinds.
 pub(crate) fn kinds() -> Vec<&'static str> {
@@ -46,11 +51,12 @@ pub(crate) fn kinds() -> Vec<&'static str> {
 }
 
 /// The keys of each source of each kind; the first source is the one that need not be named.
-pub(crate) fn sources() -> [(&'static str, Vec<SourceKeys>); 3] {
+pub(crate) fn sources() -> [(&'static str, Vec<SourceKeys>); 4] {
     KINDS.map(|(name, kind)| match kind {
         TrafficKind::Tcp => (name, application::sources()),
         TrafficKind::Udp => (name, source::sources()),
         TrafficKind::Tfrc => (name, tfrc::sources()),
+        TrafficKind::Endpoint => (name, endpoint::sources()),
     })
 }
 
@@ -145,6 +151,10 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
         }
         TrafficKind::Udp => Traffic::Udp(source::udp(table.clone(), packet)?),
         TrafficKind::Tfrc => Traffic::Tfrc(tfrc::tfrc(table.clone())?),
+        TrafficKind::Endpoint => {
+            endpoint::endpoint(table.clone())?;
+            Traffic::Endpoint
+        }
     };
     let count = match &traffic {
         Traffic::Udp(Udp { source: Source::Trace(trace), .. }) => packets::count(table, trace)?,
@@ -299,6 +309,6 @@ fn own_rate(traffic: &Traffic) -> Option<Rate> {
     match traffic {
         Traffic::Udp(udp) => Some(udp.rate),
         Traffic::Tfrc(tfrc) => tfrc.rate,
-        Traffic::Tcp(_) => None,
+        Traffic::Tcp(_) | Traffic::Endpoint => None,
     }
 }

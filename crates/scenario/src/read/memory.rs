@@ -37,7 +37,7 @@ fn memory(side: &LinkSide) -> Option<u64> {
 /// The flows whose packets or acknowledgements take `hop`.
 fn crossing(flows: &[FlowGroup], hop: Hop) -> u64 {
     let passes = |group: &&FlowGroup| {
-        let acknowledged = matches!(group.traffic, Traffic::Tcp(_) | Traffic::Tfrc(_));
+        let acknowledged = !matches!(group.traffic, Traffic::Udp(_));
         group.path.contains(&hop) || acknowledged && group.back.contains(&hop)
     };
     flows.iter().filter(passes).map(|group| u64::from(group.count)).sum()

@@ -22,7 +22,7 @@ pub(crate) fn phases(table: &Reader<'_>, traffic: &Traffic, duration: Duration) 
     let has_own_times = match traffic {
         Traffic::Tcp(Tcp { application, .. }) => *application != Application::Ftp,
         Traffic::Udp(Udp { source, .. }) => matches!(source, Source::Trace(_)),
-        Traffic::Tfrc(_) => true,
+        Traffic::Tfrc(_) | Traffic::Endpoint => true,
     };
     if has_own_times {
         let help = "phases are for TCP with unlimited data, and for UDP without a trace";

@@ -9,7 +9,7 @@ pub(crate) fn receives_early(group: &FlowGroup) -> bool {
         Traffic::Tcp(tcp) => {
             group.later_phases.is_empty() && matches!(tcp.application, Application::Ftp | Application::OnOff(_))
         }
-        Traffic::Tfrc(_) => false,
+        Traffic::Tfrc(_) | Traffic::Endpoint => false,
     }
 }
 

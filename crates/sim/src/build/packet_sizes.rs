@@ -11,7 +11,7 @@ pub(crate) fn smallest(group: &FlowGroup) -> u64 {
         Traffic::Tcp(tcp) => group.packet.get().min(tcp.ack.get()),
         Traffic::Udp(udp) if udp.sizes_differ() => SMALLEST,
         Traffic::Udp(_) => group.packet.get(),
-        Traffic::Tfrc(_) => SMALLEST,
+        Traffic::Tfrc(_) | Traffic::Endpoint => SMALLEST,
     }
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn events_per_second(scenario: &Scenario) -> f64 {
         Traffic::Udp(udp) => {
             2.0 * f64::from(group.count) * udp.rate.bits_per_second() as f64 / packet_bits(group.packet.get())
         }
-        Traffic::Tcp(_) | Traffic::Tfrc(_) => 0.0,
+        Traffic::Tcp(_) | Traffic::Tfrc(_) | Traffic::Endpoint => 0.0,
     });
     links.chain(sources).sum()
 }

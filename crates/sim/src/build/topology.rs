@@ -155,6 +155,7 @@ impl Topology {
             Traffic::Tcp(Tcp { application: Application::Rpc(_), handshake, .. }) => (*handshake, None),
             Traffic::Tcp(tcp) => (tcp.handshake, Some(packet_bytes(tcp.ack))),
             Traffic::Tfrc(_) => (false, None),
+            Traffic::Endpoint => (true, None),
         };
         [true, false].map(|data| {
             let side = LinkSide { rate: *rate, delay: *delay, queue: queue.clone(), wire: Default::default() };

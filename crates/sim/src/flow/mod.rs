@@ -7,6 +7,7 @@ mod application;
 mod common;
 mod connection;
 mod datagrams;
+mod external;
 mod rpc;
 mod tfrc;
 mod transfers;
@@ -17,11 +18,13 @@ use fairlane_outcome::{FlowSample, VideoRun};
 use fairlane_qdisc::{Rate, Seed, Time};
 use fairlane_scenario::{FlowGroup, Traffic};
 
+use crate::endpoint::{End, Pair};
 use crate::flow::numbered::Numbered;
 use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::network::route::Routes;
 use crate::packet::{Flags, Packet};
+use crate::run::error::Error;
 use crate::tcp::TcpSender;
 
 pub(crate) use common::Totals;
@@ -30,6 +33,7 @@ pub(crate) use web::Browser;
 use common::Common;
 use connection::Connection;
 use datagrams::Datagrams;
+use external::External;
 use tfrc::RateControlled;
 
 /// A flow with both end points. Scenarios may have a million flows, so a test limits its size. It is aligned to cache
@@ -47,26 +51,35 @@ enum Endpoints {
     Tcp(Connection),
     Udp(Datagrams),
     Tfrc(Box<RateControlled>),
+    External(Box<External>),
 }
 
 impl Flow {
     /// Returns flow `id`, which has number `index` in `group`. `browser` is the number of its browser, if it is a
-    /// connection of one.
+    /// connection of one, and `pair` what a program brings for it.
+    ///
+    /// # Errors
+    /// The flow is one of endpoints, and there are none.
     pub(crate) fn new(
         id: u32,
         (group, index): (&FlowGroup, u32),
         routes: Routes,
         seed: Seed,
         browser: Option<u32>,
-    ) -> Self {
+        pair: Option<Pair>,
+    ) -> Result<Self, Error> {
         let common = Common::new(id, group, routes);
         let bytes = common.bytes;
         let endpoints = match &group.traffic {
             Traffic::Tcp(tcp) => Endpoints::Tcp(Connection::new(tcp, &common, seed, browser)),
             Traffic::Udp(udp) => Endpoints::Udp(Datagrams::new(udp, index, bytes, seed)),
             Traffic::Tfrc(tfrc) => Endpoints::Tfrc(Box::new(RateControlled::new(tfrc, bytes, seed))),
+            Traffic::Endpoint => {
+                let pair = pair.ok_or_else(|| Error::NoEndpoint { group: group.name.clone(), index })?;
+                Endpoints::External(Box::new(External::new(id, (group, index), pair)))
+            }
         };
-        Self { common, endpoints }
+        Ok(Self { common, endpoints })
     }
 
     /// Draws the time of the flow's first event.
@@ -74,7 +87,7 @@ impl Flow {
         let mut random = seed.stream("start");
         let start = Time::ZERO + fairlane_traffic::start(group, &mut random);
         match &mut self.endpoints {
-            Endpoints::Tcp(_) | Endpoints::Tfrc(_) => start,
+            Endpoints::Tcp(_) | Endpoints::Tfrc(_) | Endpoints::External(_) => start,
             Endpoints::Udp(datagrams) => start + datagrams.first(&mut random),
         }
     }
@@ -99,7 +112,7 @@ impl Flow {
     pub(crate) fn completions(&self) -> Option<&[u64]> {
         match &self.endpoints {
             Endpoints::Tcp(connection) => connection.completions(),
-            Endpoints::Udp(_) | Endpoints::Tfrc(_) => None,
+            Endpoints::Udp(_) | Endpoints::Tfrc(_) | Endpoints::External(_) => None,
         }
     }
 
@@ -108,7 +121,7 @@ impl Flow {
     pub(crate) fn startups(&self) -> Option<&[u64]> {
         match &self.endpoints {
             Endpoints::Tcp(connection) => connection.startups(),
-            Endpoints::Udp(_) | Endpoints::Tfrc(_) => None,
+            Endpoints::Udp(_) | Endpoints::Tfrc(_) | Endpoints::External(_) => None,
         }
     }
 
@@ -116,7 +129,7 @@ impl Flow {
     pub(crate) fn video(&self, now: Time) -> Option<VideoRun> {
         match &self.endpoints {
             Endpoints::Tcp(connection) => connection.video(now),
-            Endpoints::Udp(_) | Endpoints::Tfrc(_) => None,
+            Endpoints::Udp(_) | Endpoints::Tfrc(_) | Endpoints::External(_) => None,
         }
     }
 
@@ -131,7 +144,7 @@ impl Flow {
     pub(crate) fn sample(&self, dropped: u64, lost: u64) -> FlowSample {
         let sender = match &self.endpoints {
             Endpoints::Tcp(connection) => Some(connection.sender()),
-            Endpoints::Udp(_) | Endpoints::Tfrc(_) => None,
+            Endpoints::Udp(_) | Endpoints::Tfrc(_) | Endpoints::External(_) => None,
         };
         let Common { id, totals, bytes, .. } = &self.common;
         FlowSample {
@@ -141,6 +154,7 @@ impl Flow {
             delivered_bytes: match &self.endpoints {
                 // Packets may differ in size, and none is delivered twice.
                 Endpoints::Udp(_) => totals.unique_bytes,
+                Endpoints::External(external) => external.arrived_bytes(),
                 Endpoints::Tcp(_) | Endpoints::Tfrc(_) => totals.delivered * u64::from(*bytes),
             },
             unique_bytes: totals.unique_bytes,
@@ -159,7 +173,7 @@ impl Flow {
         match (&mut self.endpoints, rate) {
             (Endpoints::Udp(datagrams), Some(rate)) => datagrams.set_rate(rate),
             (Endpoints::Tfrc(tfrc), limit) => tfrc.set_limit(limit),
-            (Endpoints::Udp(_), None) | (Endpoints::Tcp(_), _) => {}
+            (Endpoints::Udp(_), None) | (Endpoints::Tcp(_) | Endpoints::External(_), _) => {}
         }
     }
 
@@ -174,6 +188,7 @@ impl Flow {
             Endpoints::Tcp(connection) => connection.on_source(now, &mut self.common, network, browsers),
             Endpoints::Udp(datagrams) => datagrams.on_source(now, &mut self.common, network),
             Endpoints::Tfrc(tfrc) => tfrc.on_source(now, &mut self.common, network),
+            Endpoints::External(external) => external.on_source(now, &mut self.common, network),
         }
     }
 
@@ -182,6 +197,7 @@ impl Flow {
         match &mut self.endpoints {
             Endpoints::Tcp(connection) => connection.on_sender_timer(now, &mut self.common, network),
             Endpoints::Tfrc(tfrc) => tfrc.on_sender_timer(now, &mut self.common, network),
+            Endpoints::External(external) => external.on_timer(now, End::Source, &mut self.common, network),
             Endpoints::Udp(_) => false,
         }
     }
@@ -191,6 +207,7 @@ impl Flow {
         match &mut self.endpoints {
             Endpoints::Tcp(connection) => connection.on_receiver_timer(now, &self.common, network),
             Endpoints::Tfrc(tfrc) => tfrc.on_receiver_timer(now, &self.common, network),
+            Endpoints::External(external) => external.on_timer(now, End::Sink, &mut self.common, network),
             Endpoints::Udp(_) => false,
         }
     }
@@ -207,6 +224,7 @@ impl Flow {
             match &mut self.endpoints {
                 Endpoints::Tcp(connection) => connection.on_ack(now, packet, &mut self.common, network, browsers),
                 Endpoints::Tfrc(tfrc) => tfrc.on_report(now, packet, &self.common, network),
+                Endpoints::External(external) => external.on_datagram(now, packet, &mut self.common, network),
                 Endpoints::Udp(_) => {}
             }
             return;
@@ -225,6 +243,7 @@ impl Flow {
         match &mut self.endpoints {
             Endpoints::Tcp(connection) => connection.on_segment(now, packet, &mut self.common, network, browsers),
             Endpoints::Tfrc(tfrc) => tfrc.on_data(now, packet, &mut self.common, network),
+            Endpoints::External(external) => external.on_datagram(now, packet, &mut self.common, network),
             Endpoints::Udp(_) => self.common.totals.unique_bytes += u64::from(packet.bytes),
         }
     }

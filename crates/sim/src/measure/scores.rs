@@ -40,7 +40,7 @@ impl FlowScore {
             Score::Voip { jitter_buffer } => {
                 let speech = match &group.traffic {
                     Traffic::Udp(udp) => udp.rate.transmission(group.packet.get()),
-                    Traffic::Tcp(_) | Traffic::Tfrc(_) => Duration::ZERO,
+                    Traffic::Tcp(_) | Traffic::Tfrc(_) | Traffic::Endpoint => Duration::ZERO,
                 };
                 Self::Voice(VoiceReceiver::new(speech, jitter_buffer))
             }

@@ -75,6 +75,7 @@ pub(crate) mod topology;
 
 use fairlane_qdisc::Time;
 
+use crate::endpoint::EndpointError;
 use crate::measure::accounting::Records;
 use crate::measure::observer::Observer;
 use crate::network::boundary::Boundary;
@@ -104,6 +105,8 @@ pub(crate) struct Network<O> {
     pub(crate) boundary: Option<Box<Boundary>>,
     /// The packets that a link has begun to send and whose hosts are being [prefetched](crate::network::prefetch).
     pub(crate) departures: Vec<Departure>,
+    /// The first error of an [endpoint](crate::endpoint), after which none is called.
+    pub(crate) failure: Option<Box<EndpointError>>,
     /// When a packet last entered each link that only drops from the tail.
     #[cfg(debug_assertions)]
     entered: Vec<Time>,
@@ -169,6 +172,7 @@ impl<O: Observer> Network<O> {
             lost_on_links: 0,
             boundary: None,
             departures: Vec::new(),
+            failure: None,
         }
     }
 

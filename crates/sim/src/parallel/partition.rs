@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fairlane_qdisc::Duration;
-use fairlane_scenario::{FlowGroup, Scenario};
+use fairlane_scenario::{FlowGroup, Scenario, Traffic};
 
 use crate::build::names::link_name;
 use crate::build::packet_sizes::{SMALLEST, browser_of, events_per_second, smallest};
@@ -37,6 +37,11 @@ pub enum Undivided {
         /// The flow group's name.
         group: String,
     },
+    /// Endpoints of a program may share state.
+    Endpoints {
+        /// The flow group's name.
+        group: String,
+    },
     /// A link has jitter, a varying rate, frames of several packets or a shaper.
     Impaired {
         /// The link's name.
@@ -57,6 +62,9 @@ impl fmt::Display for Undivided {
             Self::OneFlow => f.write_str("one flow cannot be divided"),
             Self::NoAccess { group } => {
                 write!(f, "flows \"{group}\" have no separate links with a delay; give them [access] at both ends")
+            }
+            Self::Endpoints { group } => {
+                write!(f, "the endpoints of flows \"{group}\" may share state")
             }
             Self::Impaired { link } => {
                 write!(f, "link \"{link}\" has jitter, a varying rate, aggregation or a shaper")
@@ -159,6 +167,9 @@ fn check(scenario: &Scenario, topology: &Topology) -> Result<(), Undivided> {
     let has_ends = |group: &&FlowGroup| group.source.is_some() && group.sink.is_some();
     if let Some(group) = scenario.flows.iter().find(|group| !has_ends(group)) {
         return Err(Undivided::NoAccess { group: group.name.clone() });
+    }
+    if let Some(group) = scenario.flows.iter().find(|group| group.traffic == Traffic::Endpoint) {
+        return Err(Undivided::Endpoints { group: group.name.clone() });
     }
     let smallest = scenario.flows.iter().map(smallest).min().unwrap_or(SMALLEST);
     for (number, link) in (0_u32..).zip(&topology.links) {

@@ -8,7 +8,8 @@ use rayon::prelude::*;
 
 use crate::control::Control;
 use crate::measure::observer::Observer;
-use crate::run::engine::{Error, run};
+use crate::run::engine::run;
+use crate::run::error::Error;
 use crate::run::threads::run_on;
 
 /// Runs each of `scenarios` `runs` times on all cores, and returns the runs of each scenario in order.

@@ -235,12 +235,12 @@ fn unchangeable_group(from: &FlowGroup, to: &FlowGroup) -> FlowGroup {
 }
 
 /// Returns the rate of the sources of flows, `Some(None)` if it is unlimited; `None` for flows whose rate cannot
-/// change: TCP, and UDP in slots or from a trace.
+/// change: TCP, endpoints, and UDP in slots or from a trace.
 const fn source_rate(traffic: &Traffic) -> Option<Option<Rate>> {
     match traffic {
         Traffic::Udp(udp) if has_rate(&udp.source) => Some(Some(udp.rate)),
         Traffic::Tfrc(tfrc) => Some(tfrc.rate),
-        Traffic::Udp(_) | Traffic::Tcp(_) => None,
+        Traffic::Udp(_) | Traffic::Tcp(_) | Traffic::Endpoint => None,
     }
 }
 

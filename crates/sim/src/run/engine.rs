@@ -1,17 +1,17 @@
 //! Runs a scenario, event by event.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 use fairlane_outcome::{Cost, Expected, FlowRun, Run, VideoRun};
 use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
-use fairlane_scenario::{FlowGroup, Hop, Scenario};
+use fairlane_scenario::{FlowGroup, Hop, Scenario, Traffic};
 
 use crate::build::names::link_of;
 use crate::build::packet_sizes::{browser_of, events_per_second};
-use crate::build::topology::{CustomQdiscs, QueueError, build};
+use crate::build::topology::{CustomQdiscs, build};
 use crate::control::Control;
+use crate::endpoint::Pair;
 use crate::event_loop::EventLoop;
 use crate::flow::hosts::Hosts;
 use crate::flow::numbered::Numbered;
@@ -23,89 +23,11 @@ use crate::network::link::{Link, LinkQueue};
 use crate::packet::{Packet, packet_bytes};
 use crate::parallel::divided::Divided;
 use crate::parallel::partition::Division;
+use crate::run::error::Error;
 use crate::run::queue_results::MeteredQueue;
 use crate::run::sampling::Sampling;
 use crate::schedule::event_key::{TARGETS, Target};
 use crate::shortcuts::Shortcuts;
-
-/// The reason why a scenario cannot be run.
-#[derive(Debug)]
-pub enum Error {
-    /// The parameters of a queue contradict each other.
-    Queue {
-        /// The link's name.
-        link: String,
-        /// The error in the parameters.
-        error: fairlane_qdisc::ParameterError,
-    },
-    /// The scenario has more links or flows than the simulator can number.
-    TooLarge {
-        /// The number that the scenario needs.
-        wanted: usize,
-    },
-    /// Not enough memory for the flows and the hosts' links of the scenario.
-    NoMemory {
-        /// The number of flows.
-        flows: usize,
-        /// The bytes that they take at least.
-        bytes: u64,
-    },
-    /// A flow's source and destination are the same host: its packets would cross no link.
-    NoLink {
-        /// The flow group's name.
-        group: String,
-    },
-    /// A link or a shaper of rate zero would never send.
-    NoRate,
-    /// The run cannot start threads.
-    Threads {
-        /// The reason.
-        why: String,
-    },
-    /// The parameters of a shaper's controller contradict each other.
-    Shaper {
-        /// The link's name.
-        link: String,
-        /// The error in the parameters.
-        error: fairlane_autorate::ConfigError,
-    },
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Queue { link, error } => write!(f, "the queue of link \"{link}\": {error}"),
-            Self::TooLarge { wanted } => {
-                write!(
-                    f,
-                    "the scenario needs {wanted} links and flows, the simulator supports {TARGETS}; use fewer flows"
-                )
-            }
-            Self::NoMemory { flows, bytes } => {
-                let each = bytes / (*flows).max(1) as u64;
-                write!(
-                    f,
-                    "no memory for {flows} flows of {each} bytes, {} MB in all; use fewer",
-                    bytes.div_ceil(1_000_000)
-                )
-            }
-            Self::NoRate => f.write_str("a link needs a rate above zero"),
-            Self::Threads { why } => write!(f, "cannot start the threads of the run: {why}"),
-            Self::Shaper { link, error } => write!(f, "the shaper of link \"{link}\": {error}"),
-            Self::NoLink { group } => {
-                write!(f, "flows \"{group}\" cross no link; give them different ends, or separate hosts with [access]")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<QueueError> for Error {
-    fn from(QueueError { link, error }: QueueError) -> Self {
-        Self::Queue { link, error }
-    }
-}
 
 /// Runs `scenario` once and returns the measurements. Each run number has its own randomness. `observer` follows the
 /// run.
@@ -115,7 +37,7 @@ impl From<QueueError> for Error {
 /// # Errors
 /// Returns an [`Error`] if the scenario cannot be run.
 pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
-    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, None, Shortcuts::default())?.run(control))
+    Engine::new(Cow::Borrowed(scenario), run, observer, Brought::default(), Shortcuts::default())?.run(control)
 }
 
 /// Runs `scenario` as [`run`] does, with disciplines of the caller.
@@ -133,8 +55,38 @@ pub fn run_with(
     observer: &mut impl Observer,
     mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
 ) -> Result<Run, Error> {
-    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, Some(&mut custom), Shortcuts::default())?.run(control))
+    let brought = Brought { qdiscs: Some(&mut custom), endpoints: None };
+    Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default())?.run(control)
 }
+
+/// Runs `scenario` as [`run`] does, with transports of the caller.
+///
+/// `endpoints` is called once for each flow of the groups with `kind = "endpoint"`, with the group's name, the flow's
+/// number in the group, and a seed for all randomness of its endpoints. It returns the flow's two
+/// [endpoints](crate::endpoint).
+///
+/// # Errors
+/// As [`run`]; [`Error::NoEndpoint`] if `endpoints` returns `None`; and [`Error::Endpoint`] if an endpoint fails.
+pub fn run_endpoints(
+    scenario: &Scenario,
+    run: u32,
+    control: &Control,
+    observer: &mut impl Observer,
+    mut endpoints: impl FnMut(&str, u32, Seed) -> Option<Pair>,
+) -> Result<Run, Error> {
+    let brought = Brought { qdiscs: None, endpoints: Some(&mut endpoints) };
+    Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default())?.run(control)
+}
+
+/// The parts of a run that the caller brings.
+#[derive(Default)]
+pub(crate) struct Brought<'c> {
+    pub(crate) qdiscs: Option<&'c mut CustomQdiscs<'c>>,
+    pub(crate) endpoints: Option<&'c mut CustomEndpoints<'c>>,
+}
+
+/// Returns the endpoints of the caller for the flow with this group and number, with a seed.
+pub(crate) type CustomEndpoints<'c> = dyn FnMut(&str, u32, Seed) -> Option<Pair> + 'c;
 
 /// Returns the memory in bytes that the flows and the hosts' links of `scenario` take. Packets, queues and results take
 /// more.
@@ -170,7 +122,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         scenario: Cow<'s, Scenario>,
         run: u32,
         observer: O,
-        custom: Option<&'c mut CustomQdiscs<'c>>,
+        brought: Brought<'c>,
         shortcuts: Shortcuts,
     ) -> Result<Self, Error> {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
@@ -192,10 +144,11 @@ impl<'s, O: Observer> Engine<'s, O> {
         let seed = Seed::new(scenario.seed).numbered(u64::from(run));
         // Observers are shown all events in their order.
         let shortcuts = if O::ACTIVE { Shortcuts::NONE } else { shortcuts };
-        let topology = build(&scenario, seed, custom, shortcuts)?;
+        let topology = build(&scenario, seed, brought.qdiscs, shortcuts)?;
         let mut network = Network::new(topology, events_per_second(&scenario), observer);
         let mut flows = Vec::with_capacity(count);
         let mut browsers = Numbered::new(0, Vec::new());
+        let mut endpoints = brought.endpoints;
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
             for index in 0..group.count {
@@ -204,7 +157,9 @@ impl<'s, O: Observer> Engine<'s, O> {
                     browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
                 }
                 let browser = browsers.numbers().end.checked_sub(1);
-                let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser);
+                let bring = endpoints.as_mut().filter(|_| group.traffic == Traffic::Endpoint);
+                let pair = bring.and_then(|bring| bring(&group.name, index, seed.named("endpoint")));
+                let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser, pair)?;
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }
@@ -222,8 +177,11 @@ impl<'s, O: Observer> Engine<'s, O> {
     }
 
     /// Runs to the end, or until `control` stops it, and returns the measurements.
-    pub(crate) fn run(mut self, control: &Control) -> Run {
+    pub(crate) fn run(mut self, control: &Control) -> Result<Run, Error> {
         let partial = self.advance_to(self.end(), control);
+        if let Some(error) = self.part.network.failure {
+            return Err(Error::Endpoint(*error));
+        }
         if self.from.is_none() {
             self.begin_measurement();
         }
@@ -231,7 +189,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             self.sample();
         }
         self.check();
-        self.result(partial)
+        Ok(self.result(partial))
     }
 
     /// Handles the events before `until`, and starts the measurement at the end of the warm-up; returns true if

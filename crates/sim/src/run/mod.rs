@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod changes;
 pub(crate) mod engine;
+pub(crate) mod error;
 pub(crate) mod intervals;
 pub(crate) mod queue_results;
 pub(crate) mod replay;

@@ -7,7 +7,7 @@ use fairlane_traffic::Transmitter;
 use crate::control::Control;
 use crate::measure::queue_meter::Meter;
 use crate::network::link_run::retry_at;
-use crate::run::engine::Error;
+use crate::run::error::Error;
 
 /// The queue's name in outcomes, the same as in a dumbbell scenario.
 const NAME: &str = "bottleneck";

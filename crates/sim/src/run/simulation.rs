@@ -4,14 +4,16 @@ use std::borrow::Cow;
 use std::fmt;
 
 use fairlane_outcome::{FlowSample, QueueSample, Run};
-use fairlane_qdisc::{BoxQdisc, Host, Rate, Time};
+use fairlane_qdisc::{BoxQdisc, Host, Rate, Seed, Time};
 use fairlane_scenario::Scenario;
 
 use crate::control::Control;
+use crate::endpoint::{EndpointError, Pair};
 use crate::measure::observer::Observer;
 use crate::packet::Packet;
 use crate::run::changes::ChangeError;
-use crate::run::engine::{Engine, Error};
+use crate::run::engine::{Brought, Engine};
+use crate::run::error::Error;
 use crate::run::sampling::queue_sample;
 use crate::shortcuts::Shortcuts;
 
@@ -36,7 +38,7 @@ use crate::shortcuts::Shortcuts;
 /// // The flood doubles its rate halfway.
 /// document.set("flows.cbr.rate", "4mbit")?;
 /// simulation.change(&document.scenario()?)?;
-/// let run = simulation.finish(&Control::default());
+/// let run = simulation.finish(&Control::default())?;
 /// assert_eq!((run.from_s, run.to_s), (1.0, 4.0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -45,7 +47,7 @@ pub struct Simulation<O: Observer = ()> {
 }
 
 /// The reason why a simulation cannot advance to a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepError {
     /// The time is in the past.
     Past {
@@ -61,6 +63,8 @@ pub enum StepError {
         /// The end.
         end: Time,
     },
+    /// An endpoint of the caller has failed, and the simulation cannot go on.
+    Endpoint(EndpointError),
 }
 
 impl fmt::Display for StepError {
@@ -72,6 +76,7 @@ impl fmt::Display for StepError {
             Self::AfterEnd { until, end } => {
                 write!(f, "{} s is after the end of the scenario, which lasts {} s", until.as_secs(), end.as_secs())
             }
+            Self::Endpoint(error) => error.fmt(f),
         }
     }
 }
@@ -84,7 +89,9 @@ impl Simulation {
     /// # Errors
     /// Returns an [`Error`] if the scenario cannot be run.
     pub fn new(scenario: &Scenario, run: u32) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), None, Shortcuts::default())? })
+        Ok(Self {
+            engine: Engine::new(Cow::Owned(scenario.clone()), run, (), Brought::default(), Shortcuts::default())?,
+        })
     }
 
     /// Prepares a run with disciplines of the caller, which `custom` returns as for [`run_with`](crate::run_with).
@@ -96,9 +103,8 @@ impl Simulation {
         run: u32,
         mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
     ) -> Result<Self, Error> {
-        Ok(Self {
-            engine: Engine::new(Cow::Owned(scenario.clone()), run, (), Some(&mut custom), Shortcuts::default())?,
-        })
+        let brought = Brought { qdiscs: Some(&mut custom), endpoints: None };
+        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), brought, Shortcuts::default())? })
     }
 
     /// Starts a simulation as [`new`](Self::new) does, with these shortcuts. The result is the same with all.
@@ -106,7 +112,7 @@ impl Simulation {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_shortcuts(scenario: &Scenario, run: u32, shortcuts: Shortcuts) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), None, shortcuts)? })
+        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), Brought::default(), shortcuts)? })
     }
 }
 
@@ -116,7 +122,24 @@ impl<O: Observer> Simulation<O> {
     /// # Errors
     /// As [`new`](Simulation::new).
     pub fn observed(scenario: &Scenario, run: u32, observer: O) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, observer, None, Shortcuts::default())? })
+        Ok(Self {
+            engine: Engine::new(Cow::Owned(scenario.clone()), run, observer, Brought::default(), Shortcuts::default())?,
+        })
+    }
+
+    /// Prepares a run with endpoints of the caller, which `endpoints` returns as for
+    /// [`run_endpoints`](crate::run_endpoints), and that `observer` follows.
+    ///
+    /// # Errors
+    /// As [`new`](Simulation::new); and there are no endpoints for a flow that needs them.
+    pub fn with_endpoints(
+        scenario: &Scenario,
+        run: u32,
+        observer: O,
+        mut endpoints: impl FnMut(&str, u32, Seed) -> Option<Pair>,
+    ) -> Result<Self, Error> {
+        let brought = Brought { qdiscs: None, endpoints: Some(&mut endpoints) };
+        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, observer, brought, Shortcuts::default())? })
     }
 
     /// Returns the observer.
@@ -146,7 +169,7 @@ impl<O: Observer> Simulation<O> {
     /// and another step continues. A step handles some thousand events before it looks at `control`.
     ///
     /// # Errors
-    /// `until` is in the past or after the end of the scenario.
+    /// `until` is in the past or after the end of the scenario, or an endpoint of the caller fails.
     pub fn step(&mut self, until: Time, control: &Control) -> Result<bool, StepError> {
         let (now, end) = (self.now(), self.engine.end());
         if until < now {
@@ -155,7 +178,11 @@ impl<O: Observer> Simulation<O> {
         if until > end {
             return Err(StepError::AfterEnd { until, end });
         }
-        Ok(!self.engine.advance_to(until, control))
+        let stopped = self.engine.advance_to(until, control);
+        match &self.engine.part.network.failure {
+            Some(error) => Err(StepError::Endpoint((**error).clone())),
+            None => Ok(!stopped),
+        }
     }
 
     /// Returns the counts of each flow since time zero, in the order of their numbers.
@@ -201,8 +228,10 @@ impl<O: Observer> Simulation<O> {
     }
 
     /// Runs to the end, or until `control` stops it, and returns the measurements, as [`run`](crate::run) does.
-    #[must_use]
-    pub fn finish(self, control: &Control) -> Run {
+    ///
+    /// # Errors
+    /// Returns [`Error::Endpoint`] if an endpoint of the caller fails or has failed.
+    pub fn finish(self, control: &Control) -> Result<Run, Error> {
         self.engine.run(control)
     }
 }

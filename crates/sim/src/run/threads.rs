@@ -11,7 +11,8 @@ use rayon::ThreadPoolBuilder;
 use crate::build::topology::build;
 use crate::control::Control;
 use crate::parallel::partition::{Division, Undivided};
-use crate::run::engine::{Engine, Error};
+use crate::run::engine::{Brought, Engine};
+use crate::run::error::Error;
 use crate::shortcuts::Shortcuts;
 
 /// Returns the reason why `scenario` cannot be run on several threads; `None` if it can.
@@ -34,9 +35,9 @@ pub fn undivided(scenario: &Scenario) -> Result<Option<Undivided>, Error> {
 /// As [`run`](crate::run); and [`Error::Threads`] if it cannot start threads.
 pub fn run_on(scenario: &Scenario, run: u32, threads: NonZeroUsize, control: &Control) -> Result<Run, Error> {
     let before = control.clock.map(|clock| clock());
-    let engine = Engine::new(Cow::Borrowed(scenario), run, (), None, Shortcuts::default())?;
+    let engine = Engine::new(Cow::Borrowed(scenario), run, (), Brought::default(), Shortcuts::default())?;
     let mut run = match Division::of(scenario, &engine.part.network.topology, threads.get()) {
-        Err(_) => engine.run(control),
+        Err(_) => engine.run(control)?,
         Ok(division) => {
             let pool = ThreadPoolBuilder::new().num_threads(threads.get()).build();
             let pool = pool.map_err(|error| Error::Threads { why: error.to_string() })?;

@@ -100,7 +100,7 @@ impl Flow {
                 begin = begin + datagrams.first(&mut random);
                 Endpoint::Udp(Box::new(datagrams))
             }
-            Traffic::Tfrc(_) => return Err(io::ErrorKind::Unsupported.into()),
+            Traffic::Tfrc(_) | Traffic::Endpoint => return Err(io::ErrorKind::Unsupported.into()),
         };
         Ok(Self {
             id,

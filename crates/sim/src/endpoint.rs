@@ -1,0 +1,176 @@
+//! Transports that a program brings: the simulator carries their datagrams.
+//!
+//! An [`Endpoint`] is a protocol stack without clock and sockets, such as those of QUIC libraries: it is told the time,
+//! takes datagrams, and is asked for datagrams. A flow of a group with `kind = "endpoint"` has two, its source and its
+//! sink. [`run_endpoints`](crate::run_endpoints) asks for them and runs the scenario.
+
+use std::fmt;
+
+use fairlane_qdisc::Time;
+
+/// The most results that an endpoint may give at one time: datagrams, others to wake, and deadlines that have come.
+/// More are an endless loop.
+pub const MOST_CALLS: u32 = 65_536;
+
+/// The largest datagram on the wire in bytes: the length field of IPv4 has 16 bits.
+pub const LARGEST: u32 = 65_535;
+
+/// One end of a transport. Time is virtual: `now` never goes back and is the only clock there is.
+///
+/// After each [`start`](Self::start), [`receive`](Self::receive) and [`on_timer`](Self::on_timer) the simulator calls
+/// [`transmit`](Self::transmit) until that returns `None`, then [`wake`](Self::wake), and asks for the
+/// [`deadline`](Self::deadline). It may ask at other times as well.
+///
+/// A run is repeatable if the endpoint is: it must read no clock and no randomness but the seed that its maker was
+/// given. If a method panics, the run ends with an [`EndpointError`], where programs unwind.
+pub trait Endpoint: fmt::Debug + Send {
+    /// Begins, when the flow starts: first the sink, then the source. Nothing is called before.
+    fn start(&mut self, now: Time);
+
+    /// Takes a datagram of the other end. The buffer may be taken or changed.
+    fn receive(&mut self, now: Time, datagram: &mut Vec<u8>, ecn: Ecn);
+
+    /// Writes the next datagram into the buffer, which is empty; `None` if there is none to send at `now`.
+    fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing>;
+
+    /// Returns the time at which [`on_timer`](Self::on_timer) is to be called; `None` if it waits for datagrams only. A
+    /// time that has passed stands for now.
+    fn deadline(&mut self) -> Option<Time>;
+
+    /// Lets the timers expire that are due at `now`. The deadline must be later afterwards.
+    fn on_timer(&mut self, now: Time);
+
+    /// Returns the number in the group of another flow whose endpoint at the same end wants to send now; `None` if
+    /// there is none. Endpoints that share state need it, such as those of a server that relays datagrams.
+    ///
+    /// By default `None`.
+    fn wake(&mut self) -> Option<u32> {
+        None
+    }
+
+    /// Returns the bytes that it has delivered to its application since the start. Those of the sink are the flow's
+    /// goodput.
+    fn delivered_bytes(&self) -> u64;
+}
+
+/// A datagram on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The size on the wire in bytes, with all headers: 1 to [`LARGEST`].
+    pub bytes: u32,
+    /// The ECN field of the IP header.
+    pub ecn: Ecn,
+    /// The TOS or traffic class byte of the IP header; its two ECN bits do not count. 0 is best effort.
+    pub class: u8,
+}
+
+impl Outgoing {
+    /// Returns a best-effort datagram of `bytes` bytes on the wire, which is not ECN-capable.
+    #[must_use]
+    pub const fn new(bytes: u32) -> Self {
+        Self { bytes, ecn: Ecn::NotEct, class: 0 }
+    }
+}
+
+/// The ECN field of an IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    NotEct,
+    /// ECN-capable, ECT(0).
+    Ect0,
+    /// ECN-capable, ECT(1): the L4S service (RFC 9331).
+    Ect1,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// The two endpoints of a flow.
+#[derive(Debug)]
+pub struct Pair {
+    /// The end where the group's path begins. The outcome counts its datagrams as the flow's data.
+    pub source: Box<dyn Endpoint>,
+    /// The end where the path ends. Its datagrams take the way back, as acknowledgements do.
+    pub sink: Box<dyn Endpoint>,
+}
+
+impl Pair {
+    /// Returns these endpoints as a pair.
+    #[must_use]
+    pub fn new(source: impl Endpoint + 'static, sink: impl Endpoint + 'static) -> Self {
+        Self { source: Box::new(source), sink: Box::new(sink) }
+    }
+}
+
+/// One of the endpoints of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The end where the path begins.
+    Source,
+    /// The end where the path ends.
+    Sink,
+}
+
+/// The error of an endpoint, which ends the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointError {
+    /// The flow group's name.
+    pub group: String,
+    /// The flow's number in the group.
+    pub index: u32,
+    /// The end of the flow.
+    pub end: End,
+    /// The time of the error.
+    pub at: Time,
+    /// The problem.
+    pub problem: Problem,
+}
+
+/// The problem of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// A method panicked, with this message.
+    Panic(String),
+    /// A datagram had this size on the wire, which is none of 1 to [`LARGEST`] bytes.
+    Size(u32),
+    /// This method would not return `None`, though time stood still for [`MOST_CALLS`] results.
+    Endless(&'static str),
+    /// Its deadline was this time, which had passed, after [`MOST_CALLS`] results.
+    PastDeadline(Time),
+    /// It woke the flow of this number, which the group does not have.
+    NoFlow(u32),
+}
+
+impl fmt::Display for EndpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { group, index, end, at, problem } = self;
+        let end = match end {
+            End::Source => "source",
+            End::Sink => "sink",
+        };
+        write!(f, "the {end} of flow \"{group}/{index}\" at {} s: {problem}", at.as_secs())
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Panic(message) => write!(f, "the endpoint panicked: {message}"),
+            Self::Size(bytes) => {
+                write!(f, "a datagram of {bytes} bytes on the wire cannot be sent; give it 1 to {LARGEST}")
+            }
+            Self::Endless(method) => {
+                write!(f, "`{method}` gave {MOST_CALLS} results at once; let it return None until time has passed")
+            }
+            Self::PastDeadline(deadline) => {
+                let seconds = deadline.as_secs();
+                write!(f, "its deadline stays at {seconds} s; let `deadline` return a later time after `on_timer`")
+            }
+            Self::NoFlow(index) => {
+                write!(f, "`wake` gave flow {index}, which the group does not have; flows are numbered from 0")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EndpointError {}

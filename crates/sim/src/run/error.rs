@@ -1,0 +1,99 @@
+//! Why a scenario cannot be run.
+
+use std::fmt;
+
+use crate::build::topology::QueueError;
+use crate::endpoint::EndpointError;
+use crate::schedule::event_key::TARGETS;
+
+/// The reason why a scenario cannot be run.
+#[derive(Debug)]
+pub enum Error {
+    /// The parameters of a queue contradict each other.
+    Queue {
+        /// The link's name.
+        link: String,
+        /// The error in the parameters.
+        error: fairlane_qdisc::ParameterError,
+    },
+    /// The scenario has more links or flows than the simulator can number.
+    TooLarge {
+        /// The number that the scenario needs.
+        wanted: usize,
+    },
+    /// Not enough memory for the flows and the hosts' links of the scenario.
+    NoMemory {
+        /// The number of flows.
+        flows: usize,
+        /// The bytes that they take at least.
+        bytes: u64,
+    },
+    /// A flow's source and destination are the same host: its packets would cross no link.
+    NoLink {
+        /// The flow group's name.
+        group: String,
+    },
+    /// A flow needs endpoints of a program, and there are none.
+    NoEndpoint {
+        /// The flow group's name.
+        group: String,
+        /// The flow's number in the group.
+        index: u32,
+    },
+    /// An endpoint of the caller failed.
+    Endpoint(EndpointError),
+    /// A link or a shaper of rate zero would never send.
+    NoRate,
+    /// The run cannot start threads.
+    Threads {
+        /// The reason.
+        why: String,
+    },
+    /// The parameters of a shaper's controller contradict each other.
+    Shaper {
+        /// The link's name.
+        link: String,
+        /// The error in the parameters.
+        error: fairlane_autorate::ConfigError,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Queue { link, error } => write!(f, "the queue of link \"{link}\": {error}"),
+            Self::TooLarge { wanted } => {
+                write!(
+                    f,
+                    "the scenario needs {wanted} links and flows, the simulator supports {TARGETS}; use fewer flows"
+                )
+            }
+            Self::NoMemory { flows, bytes } => {
+                let each = bytes / (*flows).max(1) as u64;
+                write!(
+                    f,
+                    "no memory for {flows} flows of {each} bytes, {} MB in all; use fewer",
+                    bytes.div_ceil(1_000_000)
+                )
+            }
+            Self::NoEndpoint { group, index } => {
+                write!(f, "flow \"{group}/{index}\" has no endpoints; a program brings them with run_endpoints")
+            }
+            Self::Endpoint(error) => error.fmt(f),
+            Self::NoRate => f.write_str("a link needs a rate above zero"),
+            Self::Threads { why } => write!(f, "cannot start the threads of the run: {why}"),
+            Self::Shaper { link, error } => write!(f, "the shaper of link \"{link}\": {error}"),
+            Self::NoLink { group } => {
+                write!(f, "flows \"{group}\" cross no link; give them different ends, or separate hosts with [access]")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<QueueError> for Error {
+    fn from(QueueError { link, error }: QueueError) -> Self {
+        Self::Queue { link, error }
+    }
+}
