@@ -48,6 +48,7 @@ lint:
 	  'for family in "" red choke experimental blue accounting scheduling delay params; do \
 	    $(CARGO) check -p fairlane-qdisc --no-default-features --features "$$family" --locked; \
 	  done' \
+	  '$(CARGO) check -p fairlane-link --locked' \
 	  'scripts/elsewhere' \
 	  'scripts/public-api' \
 	  'RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked' \

@@ -15,7 +15,9 @@ pub struct ParameterError {
 }
 
 impl ParameterError {
-    pub(crate) fn new(key: &str, message: String) -> Self {
+    /// Returns the error of the parameter `key`; `message` tells the mistake in the value, and the remedy.
+    #[must_use]
+    pub fn new(key: &str, message: String) -> Self {
         Self { key: key.to_string(), message }
     }
 

@@ -41,6 +41,7 @@ pub use bundled::{BUNDLED, Bundled, bundled, nearest_bundled};
 pub use document::Document;
 pub use dumbbell::Dumbbell;
 pub use error::{Quantity, ScenarioError};
+pub use fairlane_link::Loss;
 pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, QdiscParameters, Rate, Size, Value};
 pub use model::{Access, FlowGroup, Hop, Link, LinkSide, Phase, Scenario, Score, Tfrc, Traffic};
 pub use schema::schema;
@@ -48,7 +49,7 @@ pub use shaper::{ProbeKind, Shaper, ShaperKind};
 pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
 pub use tcp::{AfterIdle, Congestion, Ledbat, LossRecovery, SlowStart, Tcp};
 pub use vary::{MOST_POINTS, Point, Vary};
-pub use wire::{Aggregation, Loss, Opportunity, RateSteps, Wire};
+pub use wire::{Aggregation, Opportunity, RateSteps, Wire};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,5 +1,6 @@
 //! The parts of a link behind its queue: a shaper, changes of its rate, loss and jitter.
 
+use fairlane_link::Loss;
 use fairlane_qdisc::{Duration, Rate};
 
 use crate::shaper::Shaper;
@@ -40,28 +41,6 @@ impl Wire {
     /// Returns the rate at which the queue of a link of `rate` is emptied: that of the shaper, if there is one.
     pub(crate) fn queue_rate(&self, rate: Rate) -> Rate {
         self.shaper.as_ref().map_or(rate, |shaper| shaper.rate)
-    }
-}
-
-/// Random loss with two states, good and bad (Gilbert 1960, Elliott 1963), as `gemodel` of tc-netem(8). Each packet is
-/// lost with the probability of the present state; then the state may change.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Loss {
-    /// The probability to go from good to bad: tc's `p`.
-    pub to_bad: f64,
-    /// The probability to go from bad to good: tc's `r`.
-    pub to_good: f64,
-    /// The probability of a loss in the bad state: tc's `1-h`.
-    pub in_bad: f64,
-    /// The probability of a loss in the good state: tc's `1-k`.
-    pub in_good: f64,
-}
-
-impl Loss {
-    /// Loses each packet with `probability`, independently of the others.
-    #[must_use]
-    pub const fn independent(probability: f64) -> Self {
-        Self { to_bad: 0.0, to_good: 1.0, in_bad: probability, in_good: probability }
     }
 }
 

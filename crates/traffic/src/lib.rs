@@ -6,7 +6,6 @@
 
 mod datagrams;
 mod draw;
-mod impairments;
 mod periods;
 mod source;
 mod start;
@@ -18,7 +17,7 @@ mod video;
 
 pub use datagrams::Datagrams;
 pub use draw::part;
-pub use impairments::{Jitter, LossChain};
+pub use fairlane_link::{Jitter, LossChain};
 pub use periods::OnOffPeriods;
 pub use start::start;
 pub use transfers::TransferSequence;

@@ -2,13 +2,14 @@
 
 use std::ops::RangeInclusive;
 
+use fairlane_link::Loss;
 use fairlane_qdisc::{Duration, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
 use crate::key::{ANY_TIME, REQUIRED, TableKeys, Takes, key};
 use crate::read::{DURATION, RATE, shaper, trace};
-use crate::wire::{Aggregation, Loss, RateSteps, Wire};
+use crate::wire::{Aggregation, RateSteps, Wire};
 
 /// A step may also be an outage.
 const STEP: RangeInclusive<Rate> = Rate::from_bits_per_second(0)..=*RATE.end();

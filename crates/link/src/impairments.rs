@@ -1,7 +1,8 @@
 //! Losses and delays of a link.
 
 use fairlane_qdisc::{Duration, Seed, Stream, Time};
-use fairlane_scenario::Loss;
+
+use crate::Loss;
 
 /// The loss model of Gilbert (1960) and Elliott (1963): a Markov chain of two states with a loss probability each.
 #[derive(Debug)]

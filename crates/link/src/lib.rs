@@ -1,0 +1,13 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod bottleneck;
+mod config;
+mod impairments;
+
+pub use bottleneck::Bottleneck;
+pub use config::{Config, Loss};
+pub use impairments::{Jitter, LossChain};
