@@ -23,6 +23,7 @@ use crate::network::Network;
 use crate::network::route::Routes;
 use crate::packet::{Flags, Packet};
 use crate::tcp::TcpSender;
+use crate::tcp::congestion::FlowAlgorithm;
 
 pub(crate) use common::Totals;
 pub(crate) use web::Browser;
@@ -51,18 +52,19 @@ enum Endpoints {
 
 impl Flow {
     /// Returns flow `id`, which has number `index` in `group`. `browser` is the number of its browser, if it is a
-    /// connection of one.
+    /// connection of one. `own` is a congestion control of the program.
     pub(crate) fn new(
         id: u32,
         (group, index): (&FlowGroup, u32),
         routes: Routes,
         seed: Seed,
         browser: Option<u32>,
+        own: Option<FlowAlgorithm>,
     ) -> Self {
         let common = Common::new(id, group, routes);
         let bytes = common.bytes;
         let endpoints = match &group.traffic {
-            Traffic::Tcp(tcp) => Endpoints::Tcp(Connection::new(tcp, &common, seed, browser)),
+            Traffic::Tcp(tcp) => Endpoints::Tcp(Connection::new(tcp, &common, seed, browser, own)),
             Traffic::Udp(udp) => Endpoints::Udp(Datagrams::new(udp, index, bytes, seed)),
             Traffic::Tfrc(tfrc) => Endpoints::Tfrc(Box::new(RateControlled::new(tfrc, bytes, seed))),
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fairlane_outcome::{Cost, Expected, FlowRun, Run, VideoRun};
 use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
-use fairlane_scenario::{FlowGroup, Hop, Scenario};
+use fairlane_scenario::{Congestion, FlowGroup, Hop, Scenario, Tcp, Traffic};
 
 use crate::build::names::link_of;
 use crate::build::packet_sizes::{browser_of, events_per_second};
@@ -27,6 +27,8 @@ use crate::run::queue_results::MeteredQueue;
 use crate::run::sampling::Sampling;
 use crate::schedule::event_key::{TARGETS, Target};
 use crate::shortcuts::Shortcuts;
+use crate::tcp::CongestionFault;
+use crate::tcp::congestion::{Faults, FlowAlgorithm, Maker};
 
 /// The reason why a scenario cannot be run.
 #[derive(Debug)]
@@ -62,6 +64,17 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// A group of flows asks for a congestion control that neither Fairlane nor the program has.
+    UnknownCongestion {
+        /// The flow group's name.
+        group: String,
+        /// The name that it asks for.
+        name: &'static str,
+        /// The names of those of the program.
+        known: Vec<&'static str>,
+    },
+    /// A congestion control of the program made a mistake.
+    Congestion(CongestionFault),
     /// The parameters of a shaper's controller contradict each other.
     Shaper {
         /// The link's name.
@@ -92,6 +105,15 @@ impl fmt::Display for Error {
             Self::NoRate => f.write_str("a link needs a rate above zero"),
             Self::Threads { why } => write!(f, "cannot start the threads of the run: {why}"),
             Self::Shaper { link, error } => write!(f, "the shaper of link \"{link}\": {error}"),
+            Self::UnknownCongestion { group, name, known } => {
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                write!(
+                    f,
+                    "flows \"{group}\" have the congestion control \"{name}\", which the program has to add with \
+                     Control::with_congestion; it has added {known}"
+                )
+            }
+            Self::Congestion(fault) => fault.fmt(f),
             Self::NoLink { group } => {
                 write!(f, "flows \"{group}\" cross no link; give them different ends, or separate hosts with [access]")
             }
@@ -115,7 +137,7 @@ impl From<QueueError> for Error {
 /// # Errors
 /// Returns an [`Error`] if the scenario cannot be run.
 pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
-    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, None, Shortcuts::default())?.run(control))
+    Engine::new(Cow::Borrowed(scenario), run, observer, None, Shortcuts::default(), control)?.finish(control)
 }
 
 /// Runs `scenario` as [`run`] does, with disciplines of the caller.
@@ -133,7 +155,8 @@ pub fn run_with(
     observer: &mut impl Observer,
     mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
 ) -> Result<Run, Error> {
-    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, Some(&mut custom), Shortcuts::default())?.run(control))
+    Engine::new(Cow::Borrowed(scenario), run, observer, Some(&mut custom), Shortcuts::default(), control)?
+        .finish(control)
 }
 
 /// Returns the memory in bytes that the flows and the hosts' links of `scenario` take. Packets, queues and results take
@@ -163,6 +186,8 @@ pub(crate) struct Engine<'s, O> {
     /// The number of changes during the run.
     pub(crate) changes: u64,
     sampling: Option<Sampling>,
+    /// The faults of congestion controls of the program.
+    pub(crate) faults: Faults,
 }
 
 impl<'s, O: Observer> Engine<'s, O> {
@@ -172,6 +197,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         observer: O,
         custom: Option<&'c mut CustomQdiscs<'c>>,
         shortcuts: Shortcuts,
+        control: &Control,
     ) -> Result<Self, Error> {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
         // Links with a shaper have a buffer as well, in each direction.
@@ -194,17 +220,24 @@ impl<'s, O: Observer> Engine<'s, O> {
         let shortcuts = if O::ACTIVE { Shortcuts::NONE } else { shortcuts };
         let topology = build(&scenario, seed, custom, shortcuts)?;
         let mut network = Network::new(topology, events_per_second(&scenario), observer);
-        let mut flows = Vec::with_capacity(count);
+        let (mut flows, faults) = (Vec::with_capacity(count), Faults::default());
         let mut browsers = Numbered::new(0, Vec::new());
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
+            let own = own_congestion(group, control)?;
             for index in 0..group.count {
                 let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
                 if let Some(web) = browser_of(group).filter(|web| index.is_multiple_of(web.connections)) {
                     browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
                 }
                 let browser = browsers.numbers().end.checked_sub(1);
-                let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser);
+                let own = own.map(|(name, make)| FlowAlgorithm {
+                    name,
+                    make: Arc::clone(make),
+                    flow: (id, format!("{}/{index}", group.name)),
+                    faults: faults.clone(),
+                });
+                let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser, own);
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }
@@ -213,12 +246,19 @@ impl<'s, O: Observer> Engine<'s, O> {
         let sampling = Sampling::of(&network.records.observer);
         let hosts = Hosts::new(Numbered::new(0, flows), browsers, Delays::new(&scenario));
         let part = EventLoop::new(network, hosts);
-        Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
+        Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling, faults })
     }
 
     /// Returns the end of the scenario.
     pub(crate) fn end(&self) -> Time {
         Time::ZERO + self.scenario.duration
+    }
+
+    /// Runs to the end, or until `control` stops it, and returns the measurements, or the first fault of a congestion
+    /// control of the program.
+    fn finish(self, control: &Control) -> Result<Run, Error> {
+        let faults = self.faults.clone();
+        faults.unless_any(self.run(control))
     }
 
     /// Runs to the end, or until `control` stops it, and returns the measurements.
@@ -355,6 +395,17 @@ impl Engine<'_, ()> {
         let run = self.result(partial);
         Run { cost: Cost { cpu_s, ..run.cost }, ..run }
     }
+}
+
+/// Returns the name of a group's congestion control and its constructor if it is one of the program.
+fn own_congestion<'c>(
+    group: &FlowGroup,
+    control: &'c Control,
+) -> Result<Option<(&'static str, &'c Arc<Maker>)>, Error> {
+    let Traffic::Tcp(Tcp { congestion: Congestion::Own(own), .. }) = group.traffic else { return Ok(None) };
+    let known = || control.congestion().map(|own| own.name).collect();
+    let unknown = || Error::UnknownCongestion { group: group.name.clone(), name: own.name, known: known() };
+    control.maker(own).map(|make| Some((own.name, make))).ok_or_else(unknown)
 }
 
 /// Returns the values that follow from the scenario alone.

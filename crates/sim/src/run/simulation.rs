@@ -18,7 +18,8 @@ use crate::shortcuts::Shortcuts;
 /// A run of a scenario that advances in steps, as control loops and other simulators need it.
 ///
 /// However it is cut into steps, it does what [`run`](crate::run) does and gives the same measurements, bit by bit,
-/// unless it is [changed](Self::change). Between steps its flows and queues can be read.
+/// unless it is [changed](Self::change). Between steps its flows and queues can be read. Congestion controls are those
+/// of Fairlane.
 ///
 /// ```
 /// use fairlane_qdisc::{Duration, Time};
@@ -84,7 +85,16 @@ impl Simulation {
     /// # Errors
     /// Returns an [`Error`] if the scenario cannot be run.
     pub fn new(scenario: &Scenario, run: u32) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), None, Shortcuts::default())? })
+        Ok(Self {
+            engine: Engine::new(
+                Cow::Owned(scenario.clone()),
+                run,
+                (),
+                None,
+                Shortcuts::default(),
+                &Control::default(),
+            )?,
+        })
     }
 
     /// Prepares a run with disciplines of the caller, which `custom` returns as for [`run_with`](crate::run_with).
@@ -97,7 +107,14 @@ impl Simulation {
         mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
     ) -> Result<Self, Error> {
         Ok(Self {
-            engine: Engine::new(Cow::Owned(scenario.clone()), run, (), Some(&mut custom), Shortcuts::default())?,
+            engine: Engine::new(
+                Cow::Owned(scenario.clone()),
+                run,
+                (),
+                Some(&mut custom),
+                Shortcuts::default(),
+                &Control::default(),
+            )?,
         })
     }
 
@@ -106,7 +123,7 @@ impl Simulation {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_shortcuts(scenario: &Scenario, run: u32, shortcuts: Shortcuts) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), None, shortcuts)? })
+        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), None, shortcuts, &Control::default())? })
     }
 }
 
@@ -116,7 +133,16 @@ impl<O: Observer> Simulation<O> {
     /// # Errors
     /// As [`new`](Simulation::new).
     pub fn observed(scenario: &Scenario, run: u32, observer: O) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, observer, None, Shortcuts::default())? })
+        Ok(Self {
+            engine: Engine::new(
+                Cow::Owned(scenario.clone()),
+                run,
+                observer,
+                None,
+                Shortcuts::default(),
+                &Control::default(),
+            )?,
+        })
     }
 
     /// Returns the observer.

@@ -34,7 +34,8 @@ pub fn undivided(scenario: &Scenario) -> Result<Option<Undivided>, Error> {
 /// As [`run`](crate::run); and [`Error::Threads`] if it cannot start threads.
 pub fn run_on(scenario: &Scenario, run: u32, threads: NonZeroUsize, control: &Control) -> Result<Run, Error> {
     let before = control.clock.map(|clock| clock());
-    let engine = Engine::new(Cow::Borrowed(scenario), run, (), None, Shortcuts::default())?;
+    let engine = Engine::new(Cow::Borrowed(scenario), run, (), None, Shortcuts::default(), control)?;
+    let faults = engine.faults.clone();
     let mut run = match Division::of(scenario, &engine.part.network.topology, threads.get()) {
         Err(_) => engine.run(control),
         Ok(division) => {
@@ -46,5 +47,5 @@ pub fn run_on(scenario: &Scenario, run: u32, threads: NonZeroUsize, control: &Co
     if let Some((clock, before)) = control.clock.zip(before) {
         run.cost.cpu_s += clock() - before;
     }
-    Ok(run)
+    faults.unless_any(run)
 }
