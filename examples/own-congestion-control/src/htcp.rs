@@ -90,7 +90,10 @@ mod tests {
             let event = CongestionEvent { now: at(second), signal: CongestionSignal::Loss, segments: 100.0 };
             left.push(htcp.on_congestion(&window, &event));
         }
-        assert!(left.iter().zip([50.0, 70.0, 70.0, 50.0]).all(|(left, expected)| (left - expected).abs() < 1e-9), "{left:?}");
+        assert!(
+            left.iter().zip([50.0, 70.0, 70.0, 50.0]).all(|(left, expected)| (left - expected).abs() < 1e-9),
+            "{left:?}"
+        );
         htcp.on_undo();
         htcp.grow(&mut window, &AckSample { now: at(33), acked: 132, ..AckSample::default() });
         assert!((window.cwnd - 145.2).abs() < 1e-9, "{window:?}");

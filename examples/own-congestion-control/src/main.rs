@@ -33,14 +33,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_congestion("h-tcp", |_flow, _tcp| Box::new(htcp::Htcp::new()));
     // Of the packets that the link can carry in the time that is measured.
     let share = |cc: &str, other: &str, loss: &str| -> Result<f64, Box<dyn std::error::Error>> {
-        let mut document = Document::parse("main.rs", &format!("{SCENARIO}{other}"))?.with_congestion(control.congestion());
+        let mut document =
+            Document::parse("main.rs", &format!("{SCENARIO}{other}"))?.with_congestion(control.congestion());
         document.set("flows.one.cc", cc)?;
         document.set("bottleneck.loss", loss)?;
         let run = run(&document.scenario()?, 0, &control, &mut ())?;
         Ok(100.0 * run.flows[0].unique_bytes as f64 * 8.0 / (50e6 * (run.to_s - run.from_s)))
     };
     println!("{:10} {:>9} {:>16} {:>14}", "cc", "alone", "0.02 % are lost", "next to cubic");
-    for cc in ["reno", "cubic"].into_iter().chain(control.congestion()) {
+    for cc in ["reno", "cubic"].into_iter().chain(control.congestion().map(|own| own.name)) {
         let (alone, lossy, shared) = (share(cc, "", "0")?, share(cc, "", "0.0002")?, share(cc, CUBIC, "0")?);
         println!("{cc:10} {alone:>7.1} % {lossy:>14.1} % {shared:>12.1} %");
     }

@@ -163,7 +163,6 @@ impl TcpSender {
         if ack.next > self.state.max || (ack.next < self.state.una && !self.is_useful(ack)) {
             return;
         }
-        self.state.window.set_now(now);
         let acked = ack.next.saturating_sub(self.state.una);
         let (limit, used) = (self.state.slow_start_limit(), self.state.uses_window());
         self.state.una += acked;
@@ -194,6 +193,7 @@ impl TcpSender {
             self.advance(ack, &sample, output);
         } else if counts && self.state.max > self.state.una {
             self.state.dupacks = self.state.dupacks.saturating_add(1);
+            self.state.window.set_now(now);
             if self.recovery.on_duplicate(&mut self.state) {
                 self.repair(now, output);
             }
@@ -387,6 +387,7 @@ impl TcpSender {
     /// Reduces the window or, if it is one segment already and has no fractions, waits for the retransmission timer
     /// (RFC 3168, section 6.1.2).
     fn react_to_mark(&mut self, now: Time) {
+        self.state.window.set_now(now);
         let whole = !self.state.window.is_scalable();
         let waits = self.state.ecn_timeout && whole && self.state.window.cwnd() <= 1.0;
         let gradual = self.state.as_linux && self.recovery.can_slow_down(&self.state);

@@ -111,7 +111,7 @@ impl Window {
         }
     }
 
-    /// Notes the time at which an acknowledgement or a timer is handled.
+    /// Notes the time at which an event is handled that may reduce the window.
     pub(super) fn set_now(&mut self, now: Time) {
         if let Some(control) = &mut self.control {
             control.now = now;

@@ -24,7 +24,7 @@ pub(in super::super) struct Regulator {
     pacer: Option<Pacer>,
     /// `None`: an unused window stays.
     validation: Option<Box<Validation>>,
-    /// The time of the last acknowledgement or timer.
+    /// The time of the last event that may have reduced the window.
     pub(in super::super) now: Time,
 }
 
