@@ -206,6 +206,7 @@ pub(crate) const fn kernel_name(tcp: &Tcp) -> &'static str {
         Congestion::Bbr3 => "bbr3",
         Congestion::Ledbat => "ledbat",
         Congestion::Prague => "prague",
+        Congestion::Own(own) => own.name,
     }
 }
 

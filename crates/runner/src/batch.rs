@@ -68,7 +68,8 @@ impl Batch {
     }
 
     /// As [`new`](Self::new), with checks that `control` can stop, as those of many jobs take long; then
-    /// [`execute`](Self::execute) with the same `control` begins nothing.
+    /// [`execute`](Self::execute) with the same `control` begins nothing. The jobs may have the congestion controls of
+    /// the program that `control` has.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -80,7 +81,7 @@ impl Batch {
     ) -> Result<Self, Error> {
         Needs::of(jobs.iter().map(|job| &job.scenario), runs.get(), threads).check()?;
         for job in jobs.iter().take_while(|_| !control.stopped()) {
-            check(&job.scenario, &job.asked)?;
+            check_with(&job.scenario, &job.asked, control)?;
         }
         // A single run needs one thread, and starting those of all cores takes longer than a small run.
         let is_single = jobs.len() == 1 && runs == NonZeroU32::MIN;
@@ -132,7 +133,8 @@ impl Batch {
         self.jobs.len() as u64 * u64::from(self.runs.get())
     }
 
-    /// Runs all jobs. An outcome is made as soon as its runs have ended, so that their counts need not be kept.
+    /// Runs all jobs. An outcome is made as soon as its runs have ended, so that their counts need not be kept. Runs in
+    /// which a congestion control of the program has made a mistake are missing; see [`Control::faults`].
     ///
     /// # Errors
     /// A scenario that the simulator cannot run; [`new`](Self::new) has found these.
@@ -240,8 +242,12 @@ pub fn pool(threads: Option<usize>) -> Result<ThreadPool, Error> {
 /// # Errors
 /// The simulator cannot run the scenario.
 pub fn check(scenario: &Scenario, asked: &str) -> Result<(), Error> {
+    check_with(scenario, asked, &Control::default())
+}
+
+fn check_with(scenario: &Scenario, asked: &str, control: &Control) -> Result<(), Error> {
     let none = Scenario { duration: Duration::ZERO, warmup: Duration::ZERO, ..scenario.clone() };
-    run(&none, 0, &Control::default(), &mut ()).map(drop).map_err(|error| match asked {
+    run(&none, 0, control, &mut ()).map(drop).map_err(|error| match asked {
         "" => Error::plain(error),
         _ => Error::plain(format!("{asked}: {error}")),
     })

@@ -3,7 +3,8 @@
 use std::num::NonZeroU32;
 
 use fairlane_runner::{Batch, Job, MOST_THREADS, pool};
-use fairlane_scenario::{Document, Scenario};
+use fairlane_scenario::{Document, Scenario, Vary};
+use fairlane_sim::tcp::{AckSample, CongestionControl, CongestionEvent, WindowSize};
 use fairlane_sim::{Control, queue_names};
 
 fn scenario() -> Scenario {
@@ -124,4 +125,32 @@ fn the_timeline_has_what_the_queue_does() {
         };
         assert!((probability - expected).abs() < 1e-9, "{average}: {probability}");
     }
+}
+
+/// Reno as the program has it.
+#[derive(Debug)]
+struct Mine;
+
+impl CongestionControl for Mine {
+    fn grow(&mut self, window: &mut WindowSize, _ack: &AckSample) {
+        window.cwnd += 1.0 / window.cwnd;
+    }
+    fn on_congestion(&mut self, _window: &WindowSize, event: &CongestionEvent) -> f64 {
+        event.segments / 2.0
+    }
+}
+
+/// Would catch a congestion control of the program that a sweep refuses, or shows under another name.
+#[test]
+fn a_sweep_has_the_congestion_controls_of_the_program() {
+    let control = Control::default().with_congestion("mine", |_, _| Box::new(Mine));
+    let mut document = Document::builtin().with_congestion(control.congestion());
+    document.set("duration", "3s").unwrap();
+    document.set("warmup", "1s").unwrap();
+    let points = document.points(&[Vary::parse("flows.ftp.cc=cubic,mine").unwrap()]).unwrap();
+    let jobs = points.iter().map(|point| Job::of(document.at(point).unwrap())).collect();
+    let batch = Batch::stoppable(jobs, NonZeroU32::MIN, Some(1), &control).unwrap();
+    let transports: Vec<String> =
+        batch.execute(&control).unwrap().outcomes.iter().map(|outcome| outcome.groups[0].transport.clone()).collect();
+    assert_eq!(transports, ["tcp cubic, recovery sack", "tcp mine, recovery sack"]);
 }

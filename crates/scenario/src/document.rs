@@ -12,6 +12,7 @@ use crate::error::{Origin, ScenarioError, SourceText};
 use crate::model::Scenario;
 use crate::read;
 use crate::suggest;
+use crate::tcp::OwnCongestion;
 use crate::tree::{self, Data, Node, Table};
 use crate::vary::{Point, Vary};
 
@@ -38,6 +39,8 @@ pub struct Document {
     pub(crate) root: Table,
     /// True if a program has changed it, so that the text is out of date.
     pub(crate) edited: bool,
+    /// The congestion controls of the program.
+    congestion: Vec<OwnCongestion>,
 }
 
 /// Returns what was probably meant by the name of a file that does not exist.
@@ -112,7 +115,24 @@ impl Document {
 
     pub(crate) fn read(source: SourceText) -> Result<Self, ScenarioError> {
         let root = tree::parse(&source)?;
-        Ok(Self { source, root, edited: false })
+        Ok(Self { source, root, edited: false, congestion: Vec::new() })
+    }
+
+    /// Lets groups of flows have the congestion controls `own` of the program, in addition to those of Fairlane:
+    /// `cc = "mine"`.
+    ///
+    /// ```
+    /// use fairlane_scenario::Document;
+    ///
+    /// let mut document = Document::builtin().with_congestion(["mine"]);
+    /// document.set("flows.ftp.cc", "mine")?;
+    /// assert!(document.scenario()?.flows[0].traffic.to_string().contains("mine"));
+    /// # Ok::<(), fairlane_scenario::ScenarioError>(())
+    /// ```
+    #[must_use]
+    pub fn with_congestion(mut self, own: impl IntoIterator<Item = impl Into<OwnCongestion>>) -> Self {
+        self.congestion.extend(own.into_iter().map(Into::into));
+        self
     }
 
     /// The text that was read, without what [`set`](Self::set) changed.
@@ -222,7 +242,7 @@ impl Document {
     /// The first thing that is wrong: an unknown key, a missing one, a value of the wrong unit or out of its range, a
     /// contradiction.
     pub fn scenario(&self) -> Result<Scenario, ScenarioError> {
-        read::scenario(&self.source, &self.root)
+        read::scenario(&self.source, &self.root, &self.congestion)
     }
 
     /// Creates the error of an engine that does not support `key`, such as `bottleneck.loss` or `flows.web.source`: the

@@ -47,7 +47,7 @@ pub use model::{Access, FlowGroup, Hop, Link, LinkSide, Phase, Scenario, Score, 
 pub use schema::schema;
 pub use shaper::{ProbeKind, Shaper, ShaperKind};
 pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
-pub use tcp::{AfterIdle, Congestion, Ledbat, LossRecovery, SlowStart, Tcp};
+pub use tcp::{AfterIdle, Congestion, Ledbat, LossRecovery, OwnCongestion, SlowStart, Tcp};
 pub use vary::{MOST_POINTS, Point, Vary};
 pub use wire::{Aggregation, Opportunity, RateSteps, Wire};
 

@@ -113,6 +113,25 @@ pub enum Congestion {
     /// Prague, for L4S (draft-briscoe-iccrg-prague-congestion-control; RFC 9331); it needs ECN, sends ECT(1) and is
     /// paced.
     Prague,
+    /// One of the program that reads the scenario; see
+    /// [`Document::with_congestion`](crate::Document::with_congestion).
+    Own(OwnCongestion),
+}
+
+/// A congestion control of a program, as a scenario knows it: `"mine".into()` is one that paces only where the scenario
+/// asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OwnCongestion {
+    /// The name in a scenario file (`cc`) and in outcomes.
+    pub name: &'static str,
+    /// The sender always paces, as with BBR.
+    pub paces: bool,
+}
+
+impl From<&'static str> for OwnCongestion {
+    fn from(name: &'static str) -> Self {
+        Self { name, paces: false }
+    }
 }
 
 /// Loss recovery: how losses are found and repaired.
@@ -174,7 +193,7 @@ impl AfterIdle {
 }
 
 impl Congestion {
-    /// All congestion controls.
+    /// All congestion controls but those of the program.
     pub const ALL: [Self; 11] = [
         Self::Tahoe,
         Self::Reno,
@@ -204,6 +223,7 @@ impl Congestion {
             Self::Ledbat => "ledbat",
             Self::Prague => "prague",
             Self::Dctcp => "dctcp",
+            Self::Own(own) => own.name,
         }
     }
 
@@ -217,7 +237,7 @@ impl Congestion {
             Self::Sack => &[LossRecovery::Sack],
             Self::Bbr => &[LossRecovery::Sack, LossRecovery::Rack],
             Self::Bbr3 => &[LossRecovery::Rack],
-            Self::Reno | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Ledbat | Self::Prague => {
+            Self::Reno | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Ledbat | Self::Prague | Self::Own(_) => {
                 &LossRecovery::CHOICES
             }
         }
@@ -234,7 +254,8 @@ impl Congestion {
             | Self::Bbr
             | Self::Bbr3
             | Self::Ledbat
-            | Self::Prague => LossRecovery::Rack,
+            | Self::Prague
+            | Self::Own(_) => LossRecovery::Rack,
         }
     }
 
@@ -251,7 +272,8 @@ impl Congestion {
             | Self::Dctcp
             | Self::Bbr
             | Self::Ledbat
-            | Self::Prague => LossRecovery::Sack,
+            | Self::Prague
+            | Self::Own(_) => LossRecovery::Sack,
         }
     }
 
@@ -277,13 +299,10 @@ impl Congestion {
     /// Returns true if it always paces.
     #[must_use]
     pub const fn always_paces(self) -> bool {
-        matches!(self, Self::Bbr | Self::Bbr3 | Self::Prague)
-    }
-
-    /// Returns true if its data are of the L4S service: ECT(1), not ECT(0) (RFC 9331, section 4.1).
-    #[must_use]
-    pub const fn is_l4s(self) -> bool {
-        matches!(self, Self::Prague)
+        match self {
+            Self::Own(own) => own.paces,
+            _ => matches!(self, Self::Bbr | Self::Bbr3 | Self::Prague),
+        }
     }
 }
 

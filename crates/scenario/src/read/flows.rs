@@ -10,7 +10,7 @@ use crate::model::{FlowGroup, Hop, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
 use crate::read::{DEFAULT_PACKET, FLOWS, PACKET, application, endpoint, packets, phases, score, source, tcp, tfrc};
 use crate::source::{Source, Udp};
-use crate::tcp::{Congestion, Tcp};
+use crate::tcp::{Congestion, OwnCongestion, Tcp};
 use crate::{route, suggest};
 
 pub(crate) const TCP_KEYS: &[Key] = &[
@@ -98,6 +98,8 @@ pub(crate) struct Around<'a> {
     pub(crate) network: &'a Network,
     /// The `[tcp]` table.
     pub(crate) tcp: Option<&'a Reader<'a>>,
+    /// The congestion controls of the program.
+    pub(crate) congestion: &'a [OwnCongestion],
     pub(crate) duration: Duration,
     pub(crate) max_flows: u32,
 }
@@ -146,7 +148,7 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
                 table.clone().only(&application.group_keys(), &[TCP_ELSEWHERE, application::ELSEWHERE].concat())?;
             Traffic::Tcp(Tcp {
                 application: application.read(&table, packet)?,
-                ..tcp::of_group(around.tcp, &table, packet, application)?
+                ..tcp::of_group((around.tcp, around.congestion), &table, packet, application)?
             })
         }
         TrafficKind::Udp => Traffic::Udp(source::udp(table.clone(), packet)?),

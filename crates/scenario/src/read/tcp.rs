@@ -9,7 +9,7 @@ use crate::field::{Elsewhere, Field, Reader};
 use crate::key::{TableKeys, Takes, key, names};
 use crate::read::application::ApplicationKind;
 use crate::read::{DEFAULT_PACKET, PACKET};
-use crate::tcp::{AfterIdle, Congestion, LossRecovery, SlowStart, Tcp};
+use crate::tcp::{AfterIdle, Congestion, LossRecovery, OwnCongestion, SlowStart, Tcp};
 
 /// A set of parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -157,16 +157,14 @@ const ACK_DELAYS: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration:
 
 /// Reads the TCP parameters of `group`. The preset's values depend on its `cc` and `window`; the keys of `base`, the
 /// `[tcp]` table, and then those of the group's own `tcp` replace them. A group's own preset starts afresh, without
-/// `base`.
+/// `base`. `known` are the congestion controls of the program.
 pub(crate) fn of_group(
-    base: Option<&Reader<'_>>,
+    (base, known): (Option<&Reader<'_>>, &[OwnCongestion]),
     group: &Reader<'_>,
     packet: Bytes,
     application: ApplicationKind,
 ) -> Result<Tcp, ScenarioError> {
-    let choices = Congestion::ALL.map(|congestion| (congestion.name(), congestion));
-    let congestion =
-        group.get("cc").map_or(Ok(Congestion::Reno), |cc| cc.choice("congestion control", &choices, &[]))?;
+    let congestion = group.get("cc").map_or(Ok(Congestion::Reno), |cc| congestion(&cc, known))?;
     let window = group.get("window").map_or(Ok(WINDOW), |window| window.count32(&WINDOWS))?;
     let own = group.get("tcp").map(|own| own.table()?.only(KEYS.keys, ELSEWHERE)).transpose()?;
     let base = base.filter(|_| own.as_ref().is_none_or(|own| own.get("preset").is_none()));
@@ -182,6 +180,19 @@ pub(crate) fn of_group(
         contradictions(&tcp, own)?;
     }
     Ok(tcp)
+}
+
+/// A congestion control of Fairlane, or of those of the program, which are `known`.
+fn congestion(cc: &Field<'_>, known: &[OwnCongestion]) -> Result<Congestion, ScenarioError> {
+    let own = known.iter().copied().map(Congestion::Own);
+    let choices: Vec<(&str, Congestion)> =
+        Congestion::ALL.into_iter().chain(own).map(|congestion| (congestion.name(), congestion)).collect();
+    let chosen = cc.choice("congestion control", &choices, &[])?;
+    if choices.iter().filter(|(name, _)| *name == chosen.name()).count() > 1 {
+        let error = cc.error(format!("there are two congestion controls {}", cc.written()));
+        return Err(error.with_help("give the one of your program another name"));
+    }
+    Ok(chosen)
 }
 
 /// Checks the `[tcp]` table.

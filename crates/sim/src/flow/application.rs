@@ -70,7 +70,7 @@ impl Connection {
         }
         let Some(NextObject { supply, after }) = web.next_object(browser) else { return };
         if let Some(segments) = after
-            && !self.peers.reconnect(&web.tcp, segments)
+            && !self.peers.reconnect(now, &web.tcp, segments)
         {
             return;
         }

@@ -15,6 +15,7 @@ use crate::packet::{Flags, NO_SACK, Packet, packet_bytes};
 use crate::sack_table::AckOptions;
 use crate::schedule::event_key::Target;
 use crate::schedule::timer::{Timer, is_due};
+use crate::tcp::congestion::FlowAlgorithm;
 use crate::tcp::{Ack, Opening, Received, SackBlocks, Segment, SegmentSink, TcpReceiver, TcpSender};
 
 /// A sender, its receiver and the application.
@@ -46,32 +47,48 @@ pub(super) struct Peers {
     clock_offset: Duration,
     /// The sequence number in packets of the connection's first segment.
     first: u32,
+    /// `None`: congestion control is Fairlane's.
+    own: Option<Box<FlowAlgorithm>>,
 }
 
 impl Peers {
+    /// Returns those of the first connection.
+    fn new(tcp: &Tcp, clock_offset: Duration, own: Option<FlowAlgorithm>) -> Self {
+        let algorithm = own.as_ref().map(|own| own.connect(tcp, Time::ZERO));
+        Self {
+            sender: TcpSender::with_congestion(tcp, clock_offset, algorithm),
+            receiver: TcpReceiver::new(tcp),
+            clock_offset,
+            first: 0,
+            own: own.map(Box::new),
+        }
+    }
+
     /// Begins a new connection after one of `segments` segments; returns false if the sequence numbers are used up.
-    pub(super) fn reconnect(&mut self, tcp: &Tcp, segments: u32) -> bool {
+    pub(super) fn reconnect(&mut self, now: Time, tcp: &Tcp, segments: u32) -> bool {
         let Some(first) = after(self.first, segments) else { return false };
         self.first = first;
-        self.sender = TcpSender::new(tcp, self.clock_offset);
+        let algorithm = self.own.as_ref().map(|own| own.connect(tcp, now));
+        self.sender = TcpSender::with_congestion(tcp, self.clock_offset, algorithm);
         self.receiver = TcpReceiver::new(tcp);
         true
     }
 }
 
 impl Connection {
-    pub(crate) fn new(tcp: &Tcp, common: &Common, seed: Seed, browser: Option<u32>) -> Self {
-        let clock_offset = part(tcp.tick, seed.stream("clock").unit());
+    pub(crate) fn new(
+        tcp: &Tcp,
+        common: &Common,
+        seed: Seed,
+        browser: Option<u32>,
+        own: Option<FlowAlgorithm>,
+    ) -> Self {
+        let peers = Peers::new(tcp, part(tcp.tick, seed.stream("clock").unit()), own);
         Self {
             application: Application::new(tcp, common, seed, browser),
-            peers: Peers {
-                sender: TcpSender::new(tcp, clock_offset),
-                receiver: TcpReceiver::new(tcp),
-                clock_offset,
-                first: 0,
-            },
             ack_bytes: packet_bytes(tcp.ack),
-            data: Flags::default().with(Flags::ECT, tcp.ecn).with(Flags::ECT_1, tcp.congestion.is_l4s()),
+            data: Flags::default().with(Flags::ECT, tcp.ecn).with(Flags::ECT_1, peers.sender.is_l4s()),
+            peers,
             started: false,
             sender_timer: Timer::off(),
             pacing_timer: Timer::off(),
@@ -110,7 +127,7 @@ impl Connection {
             Application::Ftp(tcp) => {
                 if again
                     && let Some(tcp) = tcp
-                    && !self.peers.reconnect(tcp, self.peers.sender.sent())
+                    && !self.peers.reconnect(now, tcp, self.peers.sender.sent())
                 {
                     return;
                 }
@@ -119,7 +136,7 @@ impl Connection {
             Application::Transfers(transfers) => {
                 let before = transfers.size();
                 let size = transfers.begin(now);
-                if !again || self.peers.reconnect(&transfers.tcp, before) {
+                if !again || self.peers.reconnect(now, &transfers.tcp, before) {
                     self.with_sender(now, common, network, |sender, output| sender.supply(now, size, output));
                 }
             }

@@ -26,6 +26,7 @@ use crate::network::route::Routes;
 use crate::packet::{Flags, Packet};
 use crate::run::error::Error;
 use crate::tcp::TcpSender;
+use crate::tcp::congestion::FlowAlgorithm;
 
 pub(crate) use common::Totals;
 pub(crate) use web::Browser;
@@ -56,7 +57,7 @@ enum Endpoints {
 
 impl Flow {
     /// Returns flow `id`, which has number `index` in `group`. `browser` is the number of its browser, if it is a
-    /// connection of one, and `pair` what a program brings for it.
+    /// connection of one, `pair` what a program brings for it, and `own` a congestion control of the program.
     ///
     /// # Errors
     /// The flow is one of endpoints, and there are none.
@@ -67,11 +68,12 @@ impl Flow {
         seed: Seed,
         browser: Option<u32>,
         pair: Option<Pair>,
+        own: Option<FlowAlgorithm>,
     ) -> Result<Self, Error> {
         let common = Common::new(id, group, routes);
         let bytes = common.bytes;
         let endpoints = match &group.traffic {
-            Traffic::Tcp(tcp) => Endpoints::Tcp(Connection::new(tcp, &common, seed, browser)),
+            Traffic::Tcp(tcp) => Endpoints::Tcp(Connection::new(tcp, &common, seed, browser, own)),
             Traffic::Udp(udp) => Endpoints::Udp(Datagrams::new(udp, index, bytes, seed)),
             Traffic::Tfrc(tfrc) => Endpoints::Tfrc(Box::new(RateControlled::new(tfrc, bytes, seed))),
             Traffic::Endpoint => {

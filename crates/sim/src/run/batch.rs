@@ -15,7 +15,8 @@ use crate::run::threads::run_on;
 /// Runs each of `scenarios` `runs` times on all cores, and returns the runs of each scenario in order.
 ///
 /// After [`Control::stop`] the result holds the finished runs, and as partial runs those that were past their warm-up.
-/// A scenario without any measurement has no runs.
+/// A scenario without any measurement has no runs. A run in which a congestion control of the program has made a mistake
+/// is missing, and [`Control::faults`] has the mistake.
 ///
 /// # Errors
 /// Returns the error of the first scenario that cannot be run.
@@ -65,7 +66,13 @@ pub fn run_all_observed<O: Observer + Send>(
 pub fn run_all_on(scenario: &Scenario, runs: u32, threads: NonZeroUsize, control: &Control) -> Result<Vec<Run>, Error> {
     let mut all = Vec::new();
     for number in (0..runs).take_while(|_| !control.stopped()) {
-        let run = run_on(scenario, number, threads, control)?;
+        let run = match run_on(scenario, number, threads, control) {
+            Err(Error::Congestion(fault)) => {
+                control.note_fault(fault);
+                continue;
+            }
+            run => run?,
+        };
         control.finish_one();
         if !run.partial || run.to_s > run.from_s {
             all.push(run);
@@ -74,7 +81,8 @@ pub fn run_all_on(scenario: &Scenario, runs: u32, threads: NonZeroUsize, control
     Ok(all)
 }
 
-/// Runs `scenario` once; `None` if it was stopped before anything was measured.
+/// Runs `scenario` once; `None` if it was stopped before anything was measured, or after a fault of a congestion control
+/// of the program, which `control` takes.
 fn run_measured(
     scenario: &Scenario,
     number: u32,
@@ -85,6 +93,10 @@ fn run_measured(
         return None;
     }
     let run = run_timed(scenario, number, control, observer);
+    if let Err(Error::Congestion(fault)) = run {
+        control.note_fault(fault);
+        return None;
+    }
     let unmeasured = run.as_ref().is_ok_and(|run| run.partial && run.to_s <= run.from_s);
     (!unmeasured).then_some(run)
 }

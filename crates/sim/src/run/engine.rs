@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fairlane_outcome::{Cost, Expected, FlowRun, Run, VideoRun};
 use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
-use fairlane_scenario::{FlowGroup, Hop, Scenario, Traffic};
+use fairlane_scenario::{Congestion, FlowGroup, Hop, Scenario, Tcp, Traffic};
 
 use crate::build::names::link_of;
 use crate::build::packet_sizes::{browser_of, events_per_second};
@@ -28,6 +28,7 @@ use crate::run::queue_results::MeteredQueue;
 use crate::run::sampling::Sampling;
 use crate::schedule::event_key::{TARGETS, Target};
 use crate::shortcuts::Shortcuts;
+use crate::tcp::congestion::{Faults, FlowAlgorithm, Maker};
 
 /// Runs `scenario` once and returns the measurements. Each run number has its own randomness. `observer` follows the
 /// run.
@@ -37,7 +38,7 @@ use crate::shortcuts::Shortcuts;
 /// # Errors
 /// Returns an [`Error`] if the scenario cannot be run.
 pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
-    Engine::new(Cow::Borrowed(scenario), run, observer, Brought::default(), Shortcuts::default())?.run(control)
+    Engine::new(Cow::Borrowed(scenario), run, observer, Brought::default(), Shortcuts::default(), control)?.run(control)
 }
 
 /// Runs `scenario` as [`run`] does, with disciplines of the caller.
@@ -56,7 +57,7 @@ pub fn run_with(
     mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
 ) -> Result<Run, Error> {
     let brought = Brought { qdiscs: Some(&mut custom), endpoints: None };
-    Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default())?.run(control)
+    Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default(), control)?.run(control)
 }
 
 /// Runs `scenario` as [`run`] does, with transports of the caller.
@@ -75,7 +76,7 @@ pub fn run_endpoints(
     mut endpoints: impl FnMut(&str, u32, Seed) -> Option<Pair>,
 ) -> Result<Run, Error> {
     let brought = Brought { qdiscs: None, endpoints: Some(&mut endpoints) };
-    Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default())?.run(control)
+    Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default(), control)?.run(control)
 }
 
 /// The parts of a run that the caller brings.
@@ -115,6 +116,8 @@ pub(crate) struct Engine<'s, O> {
     /// The number of changes during the run.
     pub(crate) changes: u64,
     sampling: Option<Sampling>,
+    /// The faults of congestion controls of the program.
+    faults: Faults,
 }
 
 impl<'s, O: Observer> Engine<'s, O> {
@@ -124,6 +127,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         observer: O,
         brought: Brought<'c>,
         shortcuts: Shortcuts,
+        control: &Control,
     ) -> Result<Self, Error> {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
         // Links with a shaper have a buffer as well, in each direction.
@@ -146,11 +150,12 @@ impl<'s, O: Observer> Engine<'s, O> {
         let shortcuts = if O::ACTIVE { Shortcuts::NONE } else { shortcuts };
         let topology = build(&scenario, seed, brought.qdiscs, shortcuts)?;
         let mut network = Network::new(topology, events_per_second(&scenario), observer);
-        let mut flows = Vec::with_capacity(count);
+        let (mut flows, faults) = (Vec::with_capacity(count), Faults::default());
         let mut browsers = Numbered::new(0, Vec::new());
         let mut endpoints = brought.endpoints;
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
+            let own = own_congestion(group, control)?;
             for index in 0..group.count {
                 let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
                 if let Some(web) = browser_of(group).filter(|web| index.is_multiple_of(web.connections)) {
@@ -159,7 +164,14 @@ impl<'s, O: Observer> Engine<'s, O> {
                 let browser = browsers.numbers().end.checked_sub(1);
                 let bring = endpoints.as_mut().filter(|_| group.traffic == Traffic::Endpoint);
                 let pair = bring.and_then(|bring| bring(&group.name, index, seed.named("endpoint")));
-                let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser, pair)?;
+                let own = own.map(|(name, make)| FlowAlgorithm {
+                    name,
+                    make: Arc::clone(make),
+                    flow: (id, format!("{}/{index}", group.name)),
+                    faults: faults.clone(),
+                });
+                let routes = network.topology.routes_of(id);
+                let mut flow = Flow::new(id, (group, index), routes, seed, browser, pair, own)?;
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }
@@ -168,7 +180,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         let sampling = Sampling::of(&network.records.observer);
         let hosts = Hosts::new(Numbered::new(0, flows), browsers, Delays::new(&scenario));
         let part = EventLoop::new(network, hosts);
-        Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
+        Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling, faults })
     }
 
     /// Returns the end of the scenario.
@@ -189,7 +201,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             self.sample();
         }
         self.check();
-        Ok(self.result(partial))
+        self.result(partial)
     }
 
     /// Handles the events before `until`, and starts the measurement at the end of the warm-up; returns true if
@@ -254,10 +266,11 @@ impl<'s, O: Observer> Engine<'s, O> {
         assert_eq!(network.injected, network.ejected + self.part.hosts.early + dropped + inside);
     }
 
-    fn result(self, partial: bool) -> Run {
+    fn result(self, partial: bool) -> Result<Run, Error> {
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
-        let Self { scenario, run, part, before, from, changes, .. } = self;
+        let Self { scenario, run, part, before, from, changes, faults, .. } = self;
+        faults.first()?;
         let events = part.events();
         let EventLoop { network, hosts, now, .. } = part;
         let Hosts { flows, delays, early, .. } = hosts;
@@ -270,7 +283,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         let ends = flows.iter().zip(tallies).map(|(flow, tally)| FlowEnd::new(flow, tally, now)).collect();
         drop(flows);
         let queues = metered.into_iter().map(|metered| metered.result(now)).collect();
-        Run {
+        Ok(Run {
             scenario: scenario.name.clone(),
             engine: "sim".into(),
             seed: scenario.seed,
@@ -283,7 +296,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             cost: Cost { events, packet_hops, ..Cost::default() },
             // A fair rate follows from the scenario only while that stays as it is.
             expected: if changes == 0 { expected(scenario) } else { Expected::default() },
-        }
+        })
     }
 
     /// Returns the index of a link's queue in the result; `None` if it is not metered.
@@ -297,7 +310,7 @@ impl<'s, O: Observer> Engine<'s, O> {
 
 impl Engine<'_, ()> {
     /// Runs to the end in parts, or until `control` stops it, and returns the measurements.
-    pub(crate) fn run_divided(mut self, division: Division, control: &Control) -> Run {
+    pub(crate) fn run_divided(mut self, division: Division, control: &Control) -> Result<Run, Error> {
         let (warmup, end) = (Time::ZERO + self.scenario.warmup, self.end());
         let mut divided = Divided::new(&mut self.part, division, events_per_second(&self.scenario));
         let stopped = divided.advance(warmup.min(end), control);
@@ -310,9 +323,20 @@ impl Engine<'_, ()> {
         let partial = stopped || divided.advance(end, control);
         let cpu_s = divided.unite(&mut self.part);
         self.check();
-        let run = self.result(partial);
-        Run { cost: Cost { cpu_s, ..run.cost }, ..run }
+        let run = self.result(partial)?;
+        Ok(Run { cost: Cost { cpu_s, ..run.cost }, ..run })
     }
+}
+
+/// Returns the name of a group's congestion control and its constructor if it is one of the program.
+fn own_congestion<'c>(
+    group: &FlowGroup,
+    control: &'c Control,
+) -> Result<Option<(&'static str, &'c Arc<Maker>)>, Error> {
+    let Traffic::Tcp(Tcp { congestion: Congestion::Own(own), .. }) = group.traffic else { return Ok(None) };
+    let known = || control.congestion().map(|own| own.name).collect();
+    let unknown = || Error::UnknownCongestion { group: group.name.clone(), name: own.name, known: known() };
+    control.maker(own).map(|make| Some((own.name, make))).ok_or_else(unknown)
 }
 
 /// Returns the values that follow from the scenario alone.

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::build::topology::QueueError;
 use crate::endpoint::EndpointError;
 use crate::schedule::event_key::TARGETS;
+use crate::tcp::CongestionFault;
 
 /// The reason why a scenario cannot be run.
 #[derive(Debug)]
@@ -49,6 +50,17 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// A group of flows asks for a congestion control that neither Fairlane nor the program has.
+    UnknownCongestion {
+        /// The flow group's name.
+        group: String,
+        /// The name that it asks for.
+        name: &'static str,
+        /// The names of those of the program.
+        known: Vec<&'static str>,
+    },
+    /// A congestion control of the program made a mistake.
+    Congestion(CongestionFault),
     /// The parameters of a shaper's controller contradict each other.
     Shaper {
         /// The link's name.
@@ -83,6 +95,15 @@ impl fmt::Display for Error {
             Self::NoRate => f.write_str("a link needs a rate above zero"),
             Self::Threads { why } => write!(f, "cannot start the threads of the run: {why}"),
             Self::Shaper { link, error } => write!(f, "the shaper of link \"{link}\": {error}"),
+            Self::UnknownCongestion { group, name, known } => {
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                write!(
+                    f,
+                    "flows \"{group}\" have the congestion control \"{name}\", which the program has to add with \
+                     Control::with_congestion; it has added {known}"
+                )
+            }
+            Self::Congestion(fault) => fault.fmt(f),
             Self::NoLink { group } => {
                 write!(f, "flows \"{group}\" cross no link; give them different ends, or separate hosts with [access]")
             }

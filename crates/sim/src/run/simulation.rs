@@ -20,7 +20,8 @@ use crate::shortcuts::Shortcuts;
 /// A run of a scenario that advances in steps, as control loops and other simulators need it.
 ///
 /// However it is cut into steps, it does what [`run`](crate::run) does and gives the same measurements, bit by bit,
-/// unless it is [changed](Self::change). Between steps its flows and queues can be read.
+/// unless it is [changed](Self::change). Between steps its flows and queues can be read. Congestion controls are those
+/// of Fairlane.
 ///
 /// ```
 /// use fairlane_qdisc::{Duration, Time};
@@ -90,7 +91,14 @@ impl Simulation {
     /// Returns an [`Error`] if the scenario cannot be run.
     pub fn new(scenario: &Scenario, run: u32) -> Result<Self, Error> {
         Ok(Self {
-            engine: Engine::new(Cow::Owned(scenario.clone()), run, (), Brought::default(), Shortcuts::default())?,
+            engine: Engine::new(
+                Cow::Owned(scenario.clone()),
+                run,
+                (),
+                Brought::default(),
+                Shortcuts::default(),
+                &Control::default(),
+            )?,
         })
     }
 
@@ -104,7 +112,16 @@ impl Simulation {
         mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
     ) -> Result<Self, Error> {
         let brought = Brought { qdiscs: Some(&mut custom), endpoints: None };
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), brought, Shortcuts::default())? })
+        Ok(Self {
+            engine: Engine::new(
+                Cow::Owned(scenario.clone()),
+                run,
+                (),
+                brought,
+                Shortcuts::default(),
+                &Control::default(),
+            )?,
+        })
     }
 
     /// Starts a simulation as [`new`](Self::new) does, with these shortcuts. The result is the same with all.
@@ -112,7 +129,16 @@ impl Simulation {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_shortcuts(scenario: &Scenario, run: u32, shortcuts: Shortcuts) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), Brought::default(), shortcuts)? })
+        Ok(Self {
+            engine: Engine::new(
+                Cow::Owned(scenario.clone()),
+                run,
+                (),
+                Brought::default(),
+                shortcuts,
+                &Control::default(),
+            )?,
+        })
     }
 }
 
@@ -123,7 +149,14 @@ impl<O: Observer> Simulation<O> {
     /// As [`new`](Simulation::new).
     pub fn observed(scenario: &Scenario, run: u32, observer: O) -> Result<Self, Error> {
         Ok(Self {
-            engine: Engine::new(Cow::Owned(scenario.clone()), run, observer, Brought::default(), Shortcuts::default())?,
+            engine: Engine::new(
+                Cow::Owned(scenario.clone()),
+                run,
+                observer,
+                Brought::default(),
+                Shortcuts::default(),
+                &Control::default(),
+            )?,
         })
     }
 
@@ -139,7 +172,16 @@ impl<O: Observer> Simulation<O> {
         mut endpoints: impl FnMut(&str, u32, Seed) -> Option<Pair>,
     ) -> Result<Self, Error> {
         let brought = Brought { qdiscs: None, endpoints: Some(&mut endpoints) };
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, observer, brought, Shortcuts::default())? })
+        Ok(Self {
+            engine: Engine::new(
+                Cow::Owned(scenario.clone()),
+                run,
+                observer,
+                brought,
+                Shortcuts::default(),
+                &Control::default(),
+            )?,
+        })
     }
 
     /// Returns the observer.

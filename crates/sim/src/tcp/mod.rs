@@ -4,7 +4,7 @@
 //! next segment expected.
 
 mod accurate_ecn;
-mod congestion;
+pub(crate) mod congestion;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -14,6 +14,10 @@ mod state;
 mod validation;
 mod window;
 
+pub use congestion::{
+    AckSample, CongestionControl, CongestionEvent, CongestionFault, CongestionSignal, DeliveryRate, FlightSample,
+    LossState, RateSample, WindowSize,
+};
 pub use receiver::{Received, TcpReceiver};
 pub use sender::{Opening, TcpSender};
 

@@ -75,7 +75,10 @@ impl Recovery {
     pub(super) fn note(&mut self, state: &mut SenderState, ack: &Ack, acked: u32, now: Time) -> bool {
         match self {
             Self::Sack(sack) => sack.note(state, ack.sack, acked),
-            Self::Rack(rack) => rack.note(state, *ack, now),
+            Self::Rack(rack) => {
+                state.window.set_now(now);
+                rack.note(state, *ack, now)
+            }
             Self::Tahoe | Self::Reno | Self::NewReno(_) => true,
         }
     }

@@ -4,7 +4,7 @@ use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
 
 use super::accurate_ecn::MarkFeedback;
-use super::congestion::{AckSample, LossState};
+use super::congestion::{AckSample, CongestionControl, LossState};
 use super::recovery::{Advance, Alarm, Clock, Recovery};
 use super::rtt::Rtt;
 use super::state::SenderState;
@@ -16,7 +16,7 @@ use super::{Ack, Segment, SegmentSink};
 /// segments causes a burst of ten, as in ns-2. After a timeout it goes back to the first unacknowledged segment.
 ///
 /// A connection can carry 2^32 − 1 segments; after them it sends no new data, as after [`stop`](Self::stop).
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct TcpSender {
     state: SenderState,
     recovery: Recovery,
@@ -94,11 +94,19 @@ impl TcpSender {
 
     /// Returns a sender that has sent nothing. A window of 0 counts as 1. `clock_offset` is the offset of the sender's
     /// clock from simulated time: it determines the times of the clock's ticks and the phase in which BBR begins to
-    /// probe.
+    /// probe. A congestion control of the caller's, [`Congestion::Own`](fairlane_scenario::Congestion::Own), is Reno
+    /// here; see [`with_congestion`](Self::with_congestion).
     #[must_use]
     pub fn new(tcp: &Tcp, clock_offset: Duration) -> Self {
+        Self::with_congestion(tcp, clock_offset, None)
+    }
+
+    /// Returns a sender as [`new`](Self::new) does, with a congestion control of the caller; for `None` it has that of
+    /// `tcp`.
+    #[must_use]
+    pub fn with_congestion(tcp: &Tcp, clock_offset: Duration, own: Option<Box<dyn CongestionControl>>) -> Self {
         Self {
-            state: SenderState::new(tcp, clock_offset.as_nanos()),
+            state: SenderState::new(tcp, clock_offset.as_nanos(), own),
             recovery: Recovery::new(tcp),
             rtt: Rtt::new(tcp, clock_offset),
             timing: if tcp.timestamps { Timing::Timestamps } else { Timing::Idle },
@@ -185,6 +193,7 @@ impl TcpSender {
             self.advance(ack, &sample, output);
         } else if counts && self.state.max > self.state.una {
             self.state.dupacks = self.state.dupacks.saturating_add(1);
+            self.state.window.set_now(now);
             if self.recovery.on_duplicate(&mut self.state) {
                 self.repair(now, output);
             }
@@ -214,6 +223,7 @@ impl TcpSender {
     /// Handles the timers. To be called at or after [`deadline`](Self::deadline) and [`release`](Self::release); it
     /// does nothing before these times.
     pub fn on_timer(&mut self, now: Time, output: &mut impl SegmentSink) {
+        self.state.window.set_now(now);
         let due = |time: Option<Time>| time.is_some_and(|time| time <= now);
         if due(self.recovery.alarm()) {
             self.on_alarm(now, output);
@@ -333,6 +343,11 @@ impl TcpSender {
         self.state.una
     }
 
+    /// Returns true if the data are of the L4S service: ECT(1), not ECT(0) (RFC 9331, section 4.1).
+    pub(crate) fn is_l4s(&self) -> bool {
+        self.state.window.is_scalable()
+    }
+
     // A page loads the program, so there it may not be large.
     /// Handles an acknowledgement of new segments.
     #[inline(always)]
@@ -372,6 +387,7 @@ impl TcpSender {
     /// Reduces the window or, if it is one segment already and has no fractions, waits for the retransmission timer
     /// (RFC 3168, section 6.1.2).
     fn react_to_mark(&mut self, now: Time) {
+        self.state.window.set_now(now);
         let whole = !self.state.window.is_scalable();
         let waits = self.state.ecn_timeout && whole && self.state.window.cwnd() <= 1.0;
         let gradual = self.state.as_linux && self.recovery.can_slow_down(&self.state);

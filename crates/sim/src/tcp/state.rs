@@ -2,11 +2,11 @@
 
 use fairlane_scenario::{AfterIdle, Tcp};
 
-use super::congestion::{CongestionSignal, WindowSize};
+use super::congestion::{CongestionControl, CongestionSignal, WindowSize};
 use super::window::Window;
 
 /// Sequence numbers, the window and the state of recovery.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct SenderState {
     /// The oldest segment that has not been acknowledged.
     pub(super) una: u32,
@@ -56,8 +56,9 @@ pub(super) struct SenderState {
 }
 
 impl SenderState {
-    /// Returns the state before the first segment. `phase` differs between senders.
-    pub(super) fn new(tcp: &Tcp, phase: u64) -> Self {
+    /// Returns the state before the first segment. `phase` differs between senders. `own` is a congestion control of the
+    /// caller.
+    pub(super) fn new(tcp: &Tcp, phase: u64, own: Option<Box<dyn CongestionControl>>) -> Self {
         Self {
             una: 0,
             next: 0,
@@ -67,7 +68,7 @@ impl SenderState {
             fast_from: 0,
             echo_from: 0,
             spared_below: 0,
-            window: Window::new(tcp, phase),
+            window: Window::new(tcp, phase, own),
             recovering: false,
             supplied: 0,
             cwr: false,

@@ -3,37 +3,37 @@
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
 
-use super::congestion::{AckSample, CongestionControl, CongestionSignal, LossState, WindowSize, reno};
+use super::congestion::{AckSample, CongestionControl, CongestionSignal, LossState, Regulator, WindowSize, reno};
 
 /// The congestion window and the slow start threshold, in segments.
 ///
 /// The window stops growing at the receiver's window. ns-2 lets it grow beyond that and then halves the smaller of the
 /// two, which is equivalent; RFC 7661 does not allow a window to grow that is not used.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Window {
     size: WindowSize,
     receiver: u32,
     /// Congestion reduces the window, not the flight if that is less, and not below two segments.
     as_linux: bool,
     /// An algorithm other than Reno, pacing, HyStart or HyStart++.
-    control: Option<Box<CongestionControl>>,
+    control: Option<Box<Regulator>>,
 }
 
 impl Window {
     /// Returns the initial window, with a threshold that has no effect before the first congestion. `phase` differs
-    /// between senders.
-    pub(super) fn new(tcp: &Tcp, phase: u64) -> Self {
+    /// between senders. `own` is a congestion control of the caller.
+    pub(super) fn new(tcp: &Tcp, phase: u64, own: Option<Box<dyn CongestionControl>>) -> Self {
         let receiver = tcp.window.max(1);
         let initial = tcp.initial_window.clamp(1, receiver);
         let size = WindowSize { cwnd: f64::from(initial), ssthresh: f64::from(receiver) };
-        Self { size, receiver, as_linux: tcp.as_linux, control: CongestionControl::new(tcp, phase) }
+        Self { size, receiver, as_linux: tcp.as_linux, control: Regulator::new(tcp, phase, own) }
     }
 
     /// Grows the window after an acknowledgement of new segments outside recovery: slow start or congestion avoidance.
     #[inline]
     pub(super) fn grow(&mut self, sample: &AckSample) {
         if !sample.used {
-            return self.rest(sample);
+            return self.on_unused(sample);
         }
         match &mut self.control {
             None if self.size.in_slow_start() => reno::start(&mut self.size, sample),
@@ -45,9 +45,9 @@ impl Window {
 
     /// Handles an acknowledgement as [`grow`](Self::grow) does where the window is not used, so that it does not grow.
     #[cold]
-    fn rest(&mut self, sample: &AckSample) {
+    fn on_unused(&mut self, sample: &AckSample) {
         if let Some(control) = &mut self.control {
-            control.rest(&mut self.size, sample);
+            control.on_unused(&mut self.size, sample);
         }
     }
 
@@ -108,6 +108,13 @@ impl Window {
             if let Some(validation) = control.validation() {
                 validation.on_collapse();
             }
+        }
+    }
+
+    /// Notes the time at which an event is handled that may reduce the window.
+    pub(super) fn set_now(&mut self, now: Time) {
+        if let Some(control) = &mut self.control {
+            control.now = now;
         }
     }
 

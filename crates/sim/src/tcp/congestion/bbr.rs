@@ -27,7 +27,7 @@ use super::aggregation::Aggregation;
 use super::delivery::{DeliveryRate, RateSample};
 use super::policer::Policer;
 use super::recent_max::RecentMax;
-use super::{AckSample, CongestionSignal, LossState, WindowSize};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, WindowSize};
 
 /// BBRHighGain: 2 / ln 2 doubles the delivery rate in each round.
 const HIGH_GAIN: f64 = 2.885_390_081_777_927;
@@ -139,13 +139,25 @@ impl Bbr {
             policer: Box::default(),
         }
     }
+}
 
-    /// Returns the pacing rate in segments per second, above 0.
-    pub(super) fn pacing_rate(&self) -> f64 {
-        self.pacing_rate
+impl CongestionControl for Bbr {
+    /// Nothing: the model sets the window.
+    fn grow(&mut self, _size: &mut WindowSize, _ack: &AckSample) {}
+
+    fn pacing_rate(&self, _size: &WindowSize) -> Option<f64> {
+        Some(self.pacing_rate)
     }
 
-    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
+    fn has_model(&self) -> bool {
+        true
+    }
+
+    fn has_own_slow_start(&self) -> bool {
+        true
+    }
+
+    fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
         if idle && self.delivery.is_limited() {
             // After a pause the sender neither probes nor sends a burst (section 4.4.3).
             self.restarted = true;
@@ -157,38 +169,38 @@ impl Bbr {
         self.delivery.on_send(now, seq, idle, in_flight);
     }
 
-    pub(super) fn arrived(&mut self, start: u32, end: u32) {
+    fn on_arrived(&mut self, start: u32, end: u32) {
         self.delivery.arrived(start, end);
     }
 
-    pub(super) fn lost(&mut self, seq: u32) {
+    fn on_lost(&mut self, _now: Time, seq: u32) {
         self.delivery.lost(seq);
     }
 
-    pub(super) fn on_application_limited(&mut self, in_flight: u32) {
+    fn on_application_limited(&mut self, in_flight: u32) {
         self.delivery.limit(in_flight);
     }
 
     /// Saves the window. `on_ack` then sets the window for the acknowledgement that signalled the loss.
-    pub(super) fn decrease(&mut self, cwnd: f64, segments: f64, signal: CongestionSignal) -> f64 {
-        match signal {
+    fn on_congestion(&mut self, size: &WindowSize, event: &CongestionEvent) -> f64 {
+        match event.signal {
             // BBR does not react to marks.
-            CongestionSignal::Mark => return cwnd,
+            CongestionSignal::Mark => return size.cwnd,
             CongestionSignal::Loss => {
-                self.save_cwnd(cwnd);
+                self.save_cwnd(size.cwnd);
                 self.repair = RepairState::Begins;
             }
             CongestionSignal::Timeout => {
-                self.save_cwnd(cwnd);
+                self.save_cwnd(size.cwnd);
                 self.repair = RepairState::TimedOut;
             }
         }
-        segments
+        event.segments
     }
 
     /// Takes back a reduction that was needless: repair is over, so that the window returns with the current
     /// acknowledgement, and the searches for the full pipe and for a policer begin again, as in Linux.
-    pub(super) fn undo(&mut self) {
+    fn on_undo(&mut self) {
         (self.full_bandwidth, self.full_rounds) = (0.0, 0);
         *self.policer = Policer::default();
         if let RepairState::TimedOut | RepairState::Restarts(_) = self.repair {
@@ -196,7 +208,7 @@ impl Bbr {
         }
     }
 
-    pub(super) fn on_ack(&mut self, size: &mut WindowSize, ack: &AckSample, loss_state: LossState) {
+    fn on_ack(&mut self, size: &mut WindowSize, ack: &AckSample, loss_state: LossState) {
         self.follow_repair(size, ack, loss_state);
         let Some(sample) = self.delivery.acknowledged(ack.now, ack.una) else { return };
         let round_start = self.update_bandwidth(&sample);
@@ -222,7 +234,9 @@ impl Bbr {
         self.set_pacing_rate(self.pacing_gain());
         self.set_cwnd(size, &sample, loss_state);
     }
+}
 
+impl Bbr {
     /// Enters and leaves loss recovery (section 4.4.4).
     fn follow_repair(&mut self, size: &mut WindowSize, ack: &AckSample, loss_state: LossState) {
         match self.repair {

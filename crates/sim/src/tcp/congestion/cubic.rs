@@ -14,7 +14,7 @@
 
 use fairlane_qdisc::Time;
 
-use super::{AckSample, CongestionSignal, WindowSize};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, WindowSize};
 
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
@@ -66,9 +66,8 @@ impl Epoch {
     }
 }
 
-impl Cubic {
-    /// Grows the window in congestion avoidance.
-    pub(super) fn avoid(&mut self, size: &mut WindowSize, sample: &AckSample) {
+impl CongestionControl for Cubic {
+    fn grow(&mut self, size: &mut WindowSize, sample: &AckSample) {
         let (cwnd, acked) = (size.cwnd, f64::from(sample.growth()));
         let Stage { w_max, prior, epoch } = &mut self.stage;
         let epoch = epoch.get_or_insert_with(|| Epoch::begin(sample.now, cwnd, *w_max));
@@ -83,30 +82,24 @@ impl Cubic {
         };
     }
 
-    /// Handles any acknowledgement.
-    pub(super) fn on_ack(&mut self, sample: &AckSample) {
+    fn on_ack(&mut self, _size: &mut WindowSize, sample: &AckSample, _loss: LossState) {
         self.active = sample.now;
     }
 
-    /// Notes that a segment is sent. `idle` is true if nothing was outstanding.
-    pub(super) fn on_send(&mut self, now: Time, idle: bool) {
+    fn on_unused(&mut self, _size: &mut WindowSize, sample: &AckSample) {
+        self.rest(sample.now);
+    }
+
+    fn on_send(&mut self, now: Time, _seq: u32, idle: bool, _in_flight: u32) {
         if idle {
             self.rest(now);
         }
         self.active = now;
     }
 
-    /// Notes that the window was not used from the last segment or acknowledgement until now: such times do not count
-    /// (RFC 9438, section 5.8), since the window would be too large after them.
-    pub(super) fn rest(&mut self, now: Time) {
-        if let Some(epoch) = &mut self.stage.epoch {
-            epoch.start += now.since(self.active);
-        }
-        self.active = now;
-    }
-
-    pub(super) fn decrease(&mut self, segments: f64, signal: CongestionSignal) -> f64 {
-        let w_max = match signal {
+    fn on_congestion(&mut self, _size: &WindowSize, event: &CongestionEvent) -> f64 {
+        let segments = event.segments;
+        let w_max = match event.signal {
             // The next stage begins at the plateau (RFC 9438, section 4.8).
             CongestionSignal::Timeout => 0.0,
             // Fast convergence (section 4.7): a flow whose window has shrunk releases bandwidth to others.
@@ -120,11 +113,21 @@ impl Cubic {
         segments * BETA
     }
 
-    /// Takes back what the last congestion changed.
-    pub(super) fn undo(&mut self) {
+    fn on_undo(&mut self) {
         if let Some(former) = self.former.take() {
             self.stage = *former;
         }
+    }
+}
+
+impl Cubic {
+    /// Notes that the window was not used from the last segment or acknowledgement until now: such times do not count
+    /// (RFC 9438, section 5.8), since the window would be too large after them.
+    fn rest(&mut self, now: Time) {
+        if let Some(epoch) = &mut self.stage.epoch {
+            epoch.start += now.since(self.active);
+        }
+        self.active = now;
     }
 }
 
@@ -132,6 +135,7 @@ impl Cubic {
 mod tests {
     use fairlane_qdisc::Duration;
 
+    use super::super::reduced;
     use super::*;
 
     /// RFC 9438, figures 1 and 2: from 70 to 100 segments it takes cbrt(30 / 0.4) = 4.2172 s, and there the curve is
@@ -153,14 +157,14 @@ mod tests {
     fn the_target_is_the_curve_a_round_trip_later() {
         let ack = |now| AckSample { now, acked: 1, rtt: Duration::from_millis(1000), ..AckSample::default() };
         let mut cubic = Cubic::default();
-        let mut size = WindowSize { cwnd: cubic.decrease(1000.0, CongestionSignal::Loss), ssthresh: 700.0 };
-        cubic.avoid(&mut size, &ack(Time::ZERO));
+        let mut size = WindowSize { cwnd: reduced(&mut cubic, 1000.0, CongestionSignal::Loss), ssthresh: 700.0 };
+        cubic.grow(&mut size, &ack(Time::ZERO));
         size.cwnd = 700.0;
         let second = Time::ZERO + Duration::from_millis(1000);
-        cubic.avoid(&mut size, &ack(second));
+        cubic.grow(&mut size, &ack(second));
         assert!((size.cwnd - (700.0 + 157.7 / 700.0)).abs() < 1e-4, "{size:?}");
         size.cwnd = 10.0;
-        cubic.avoid(&mut size, &ack(second));
+        cubic.grow(&mut size, &ack(second));
         assert!((size.cwnd - 10.5).abs() < 1e-9, "{size:?}");
     }
 
@@ -170,13 +174,13 @@ mod tests {
     #[test]
     fn the_reno_friendly_estimate_has_two_slopes() {
         let mut cubic = Cubic::default();
-        let mut size = WindowSize { cwnd: cubic.decrease(100.0, CongestionSignal::Loss), ssthresh: 70.0 };
+        let mut size = WindowSize { cwnd: reduced(&mut cubic, 100.0, CongestionSignal::Loss), ssthresh: 70.0 };
         let mut round = |round: u64| {
             let (now, rtt) = (Time::from_nanos(1_000 * round), Duration::from_nanos(1_000));
             // All segments of the window at once.
             let acked = size.cwnd;
             for _ in 0..acked as u32 {
-                cubic.avoid(&mut size, &AckSample { now, acked: 1, rtt, ..AckSample::default() });
+                cubic.grow(&mut size, &AckSample { now, acked: 1, rtt, ..AckSample::default() });
             }
             size.cwnd
         };
@@ -193,17 +197,17 @@ mod tests {
     #[test]
     fn a_pause_does_not_count() {
         let mut cubic = Cubic::default();
-        let mut size = WindowSize { cwnd: cubic.decrease(100.0, CongestionSignal::Loss), ssthresh: 70.0 };
+        let mut size = WindowSize { cwnd: reduced(&mut cubic, 100.0, CongestionSignal::Loss), ssthresh: 70.0 };
         let mut ack = |cubic: &mut Cubic, millis, acked| {
             let (now, rtt) = (Time::ZERO + Duration::from_millis(millis), Duration::from_millis(100));
             let sample = AckSample { now, acked, rtt, ..AckSample::default() };
-            cubic.avoid(&mut size, &sample);
-            cubic.on_ack(&sample);
+            cubic.grow(&mut size, &sample);
+            cubic.on_ack(&mut size, &sample, LossState { in_flight: 0, recovering: false });
             size.cwnd
         };
         ack(&mut cubic, 0, 1);
         ack(&mut cubic, 900, 70);
-        cubic.on_send(Time::ZERO + Duration::from_millis(3_600_900), true);
+        cubic.on_send(Time::ZERO + Duration::from_millis(3_600_900), 0, true, 0);
         let window = ack(&mut cubic, 3_601_000, 100);
         let curve = 100.0 - 0.4 * 3.1172 * 3.1172 * 3.1172;
         assert!((window - curve).abs() < 0.01, "{window}, not {curve}");
@@ -213,12 +217,12 @@ mod tests {
     #[test]
     fn the_estimate_of_linux_has_one_slope() {
         let mut cubic = Cubic::default();
-        cubic.decrease(10.0, CongestionSignal::Loss);
+        reduced(&mut cubic, 10.0, CongestionSignal::Loss);
         let mut size = WindowSize { cwnd: 100.0, ssthresh: 7.0 };
         for round in 0..20 {
             let (now, rtt) = (Time::from_nanos(1_000 * round), Duration::from_nanos(1_000));
             let acked = size.cwnd as u32;
-            cubic.avoid(&mut size, &AckSample { now, acked, rtt, as_linux: true, ..AckSample::default() });
+            cubic.grow(&mut size, &AckSample { now, acked, rtt, as_linux: true, ..AckSample::default() });
         }
         assert!((size.cwnd - (100.0 + 180.0 / 17.0)).abs() < 0.2, "{size:?}");
     }
@@ -227,9 +231,9 @@ mod tests {
     #[test]
     fn returns_to_the_stage_before() {
         let mut cubic = Cubic::default();
-        cubic.decrease(100.0, CongestionSignal::Loss);
-        cubic.decrease(80.0, CongestionSignal::Loss);
-        cubic.undo();
+        reduced(&mut cubic, 100.0, CongestionSignal::Loss);
+        reduced(&mut cubic, 80.0, CongestionSignal::Loss);
+        cubic.on_undo();
         assert_eq!((cubic.stage.w_max, cubic.stage.prior), (100.0, 100.0));
     }
 
@@ -239,13 +243,13 @@ mod tests {
     fn gives_up_room_when_it_has_lost_ground() {
         let mut cubic = Cubic::default();
         let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value}, not {expected}");
-        near(cubic.decrease(100.0, CongestionSignal::Loss), 70.0);
+        near(reduced(&mut cubic, 100.0, CongestionSignal::Loss), 70.0);
         near(cubic.stage.w_max, 100.0);
-        near(cubic.decrease(80.0, CongestionSignal::Mark), 56.0);
+        near(reduced(&mut cubic, 80.0, CongestionSignal::Mark), 56.0);
         near(cubic.stage.w_max, 68.0);
-        near(cubic.decrease(90.0, CongestionSignal::Loss), 63.0);
+        near(reduced(&mut cubic, 90.0, CongestionSignal::Loss), 63.0);
         near(cubic.stage.w_max, 90.0);
-        near(cubic.decrease(50.0, CongestionSignal::Timeout), 35.0);
+        near(reduced(&mut cubic, 50.0, CongestionSignal::Timeout), 35.0);
         assert_eq!(cubic.stage.w_max, 0.0);
     }
 }

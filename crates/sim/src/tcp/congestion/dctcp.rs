@@ -6,7 +6,7 @@
 //! bytes, which is equivalent here, and the window may fall to one segment, as with the other algorithms; Linux stops
 //! at two.
 
-use super::{AckSample, CongestionSignal, reno};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, WindowSize, reno};
 
 /// The weight of the last window, g.
 const WEIGHT: f64 = 1.0 / 16.0;
@@ -25,8 +25,14 @@ impl Dctcp {
     pub(super) fn new() -> Self {
         Self { alpha: 1.0, acked: 0, marked: 0, window_end: 0 }
     }
+}
 
-    pub(super) fn on_ack(&mut self, sample: &AckSample) {
+impl CongestionControl for Dctcp {
+    fn grow(&mut self, size: &mut WindowSize, sample: &AckSample) {
+        reno::avoid(size, sample);
+    }
+
+    fn on_ack(&mut self, _size: &mut WindowSize, sample: &AckSample, _loss: LossState) {
         self.acked += sample.acked;
         self.marked += sample.marks();
         if sample.ends_round(&mut self.window_end) {
@@ -37,23 +43,29 @@ impl Dctcp {
         }
     }
 
-    pub(super) fn decrease(&self, segments: f64, signal: CongestionSignal) -> f64 {
-        match signal {
-            CongestionSignal::Mark => segments * (1.0 - self.alpha / 2.0),
-            CongestionSignal::Loss | CongestionSignal::Timeout => reno::decrease(segments),
+    fn on_congestion(&mut self, _size: &WindowSize, event: &CongestionEvent) -> f64 {
+        match event.signal {
+            CongestionSignal::Mark => event.segments * (1.0 - self.alpha / 2.0),
+            CongestionSignal::Loss | CongestionSignal::Timeout => reno::decrease(event.segments),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-
+    use super::super::reduced;
     use super::*;
+
+    /// Hands over an acknowledgement.
+    fn on_ack(dctcp: &mut Dctcp, sample: &AckSample) {
+        let mut size = WindowSize { cwnd: 20.0, ssthresh: 20.0 };
+        dctcp.on_ack(&mut size, sample, LossState { in_flight: 0, recovering: false });
+    }
 
     fn window(dctcp: &mut Dctcp, una: u32, marked: u32) {
         for (acked, marked) in [(10 - marked, false), (marked, true)] {
             let sample = AckSample { una, max: una + 10, acked, marked, ..AckSample::default() };
-            dctcp.on_ack(&AckSample { una: if marked { una } else { una - 1 }, ..sample });
+            on_ack(dctcp, &AckSample { una: if marked { una } else { una - 1 }, ..sample });
         }
     }
 
@@ -63,13 +75,13 @@ mod tests {
     fn follows_the_share_of_marks() {
         let mut dctcp = Dctcp { window_end: 10, ..Dctcp::new() };
         let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-12, "{value}, not {expected}");
-        near(dctcp.decrease(20.0, CongestionSignal::Mark), 10.0);
+        near(reduced(&mut dctcp, 20.0, CongestionSignal::Mark), 10.0);
         let sample = AckSample { una: 10, max: 20, acked: 10, ..AckSample::default() };
-        dctcp.on_ack(&sample);
+        on_ack(&mut dctcp, &sample);
         near(dctcp.alpha, 15.0 / 16.0);
         window(&mut dctcp, 20, 4);
         near(dctcp.alpha, 225.0 / 256.0 + 0.025);
-        near(dctcp.decrease(20.0, CongestionSignal::Mark), 20.0 - 10.0 * dctcp.alpha);
-        near(dctcp.decrease(21.0, CongestionSignal::Loss), 10.0);
+        near(reduced(&mut dctcp, 20.0, CongestionSignal::Mark), 20.0 - 10.0 * dctcp.alpha);
+        near(reduced(&mut dctcp, 21.0, CongestionSignal::Loss), 10.0);
     }
 }

@@ -6,9 +6,23 @@ use std::collections::VecDeque;
 
 use fairlane_qdisc::{Duration, Time};
 
-/// The estimator of one sender.
+/// An estimator of the delivery rate, for a congestion control to keep, as BBR does.
+///
+/// It needs [`CongestionControl::on_send`](super::CongestionControl::on_send) and `on_arrived`, `on_lost` and
+/// `on_application_limited` if they are to count, and gives a sample in `on_ack`.
+///
+/// ```
+/// use fairlane_qdisc::{Duration, Time};
+/// use fairlane_sim::tcp::DeliveryRate;
+///
+/// let mut delivery = DeliveryRate::default();
+/// delivery.on_send(Time::ZERO, 0, true, 1);
+/// delivery.on_send(Time::ZERO, 1, false, 2);
+/// let sample = delivery.acknowledged(Time::ZERO + Duration::from_millis(100), 2).expect("two have arrived");
+/// assert_eq!((sample.newly, sample.rate), (2, Some(20.0)));
+/// ```
 #[derive(Clone, Debug, Default)]
-pub(super) struct DeliveryRate {
+pub struct DeliveryRate {
     /// The number of segments delivered so far (C.delivered), and the time of the last delivery.
     delivered: u32,
     delivered_at: Time,
@@ -53,56 +67,58 @@ impl Record {
     }
 }
 
-/// The delivery rate that one acknowledgement gives.
+/// The delivery rate that one acknowledgement gives, in segments and segments per second.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RateSample {
+pub struct RateSample {
     /// The number of segments that it delivers.
-    pub(super) newly: u32,
+    pub newly: u32,
     /// The number of segments found lost since the sample before (RS.newly_lost).
-    pub(super) newly_lost: u32,
+    pub newly_lost: u32,
     /// The number of segments delivered when the sample's segment was sent.
-    pub(super) prior_delivered: u32,
+    pub prior_delivered: u32,
     /// The number of segments delivered since (RS.delivered).
-    pub(super) delivered: u32,
+    pub delivered: u32,
     /// The segment's round trip: the flight when it was sent, and the losses since.
-    pub(super) flight: FlightSample,
+    pub flight: FlightSample,
     /// The rate in segments per second; `None` if the interval is zero.
-    pub(super) rate: Option<f64>,
+    pub rate: Option<f64>,
     /// The interval of the measurement: the time in which as many segments were sent or, if longer, delivered.
-    pub(super) interval: Duration,
+    pub interval: Duration,
     /// The round-trip time of the segment; `None` if it was sent more than once (Karn's algorithm).
-    pub(super) rtt: Option<Duration>,
+    pub rtt: Option<Duration>,
 }
 
 /// The segments in flight when a segment was sent, and what became of them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FlightSample {
+pub struct FlightSample {
     /// The segments in flight, with this one (RS.tx_in_flight).
-    pub(super) in_flight: u32,
+    pub in_flight: u32,
     /// The number of segments found lost since (RS.lost).
-    pub(super) lost: u32,
+    pub lost: u32,
     /// The rate may have been limited by the application.
-    pub(super) limited: bool,
+    pub limited: bool,
 }
 
 impl DeliveryRate {
     /// Returns the number of segments delivered so far.
-    pub(super) fn delivered(&self) -> u32 {
+    #[must_use]
+    pub fn delivered(&self) -> u32 {
         self.delivered
     }
 
     /// Returns true if samples of segments sent now may be limited by the application.
-    pub(super) fn is_limited(&self) -> bool {
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
         self.limited_until > 0
     }
 
     /// Marks the segments sent until the `in_flight` segments are delivered as limited by the application.
-    pub(super) fn limit(&mut self, in_flight: u32) {
+    pub fn limit(&mut self, in_flight: u32) {
         self.limited_until = self.delivered.saturating_add(in_flight).max(1);
     }
 
     /// Records that segment `seq` is sent; `in_flight` includes it. `idle` is true if nothing was outstanding.
-    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
+    pub fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
         if idle {
             (self.first_sent, self.delivered_at) = (now, now);
         }
@@ -128,8 +144,9 @@ impl DeliveryRate {
         }
     }
 
-    /// Records that segment `seq` is lost. Returns its round trip, with this loss.
-    pub(super) fn lost(&mut self, seq: u32) -> Option<FlightSample> {
+    /// Records that segment `seq` is lost. Returns its round trip, with this loss; `None` if it has arrived or was never
+    /// sent.
+    pub fn lost(&mut self, seq: u32) -> Option<FlightSample> {
         let record = *self.records.get(seq.checked_sub(self.base)? as usize).filter(|record| !record.arrived)?;
         self.lost += 1;
         self.newly_lost += 1;
@@ -137,7 +154,7 @@ impl DeliveryRate {
     }
 
     /// Records that segments `[start, end)` have arrived.
-    pub(super) fn arrived(&mut self, start: u32, end: u32) {
+    pub fn arrived(&mut self, start: u32, end: u32) {
         for seq in start.max(self.base)..end {
             let Some(record) = self.records.get_mut((seq - self.base) as usize) else { break };
             if !record.arrived {
@@ -150,7 +167,7 @@ impl DeliveryRate {
 
     /// Records that all segments below `una` have arrived. Returns a sample if the acknowledgement at `now` delivered
     /// any.
-    pub(super) fn acknowledged(&mut self, now: Time, una: u32) -> Option<RateSample> {
+    pub fn acknowledged(&mut self, now: Time, una: u32) -> Option<RateSample> {
         while self.base < una
             && let Some(record) = self.records.pop_front()
         {

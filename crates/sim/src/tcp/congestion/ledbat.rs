@@ -17,7 +17,7 @@
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Ledbat as Config;
 
-use super::{AckSample, LossState, WindowSize};
+use super::{AckSample, CongestionControl, CongestionEvent, LossState, WindowSize, reno};
 
 const ALLOWED_INCREASE: f64 = 1.0;
 const MIN_CWND: f64 = 2.0;
@@ -49,20 +49,6 @@ impl Ledbat {
         }
     }
 
-    /// Handles any acknowledgement (section 2.4.2).
-    pub(super) fn on_ack(&mut self, size: &mut WindowSize, sample: &AckSample, loss_state: LossState) {
-        let Some(delay) = sample.delay else { return };
-        self.note(sample.now, delay);
-        if loss_state.recovering || sample.marked || sample.acked == 0 {
-            return;
-        }
-        let acked = f64::from(sample.acked);
-        let flight = f64::from(sample.max.saturating_sub(sample.una)) + acked;
-        let off_target = (self.target - self.queueing_delay()) / self.target;
-        let grown = size.cwnd + self.gain * off_target * acked / size.cwnd;
-        size.cwnd = grown.min(flight + ALLOWED_INCREASE).max(MIN_CWND);
-    }
-
     /// Records a one-way delay.
     fn note(&mut self, now: Time, delay: Duration) {
         let minute = now.as_nanos() / MINUTE_NS;
@@ -81,6 +67,33 @@ impl Ledbat {
     fn queueing_delay(&self) -> f64 {
         let least = |delays: &[u64]| delays.iter().copied().min().unwrap_or(0);
         least(&self.current).saturating_sub(least(&self.base)) as f64
+    }
+}
+
+impl CongestionControl for Ledbat {
+    /// Nothing: each acknowledgement moves the window, up or down.
+    fn grow(&mut self, _size: &mut WindowSize, _sample: &AckSample) {}
+
+    /// Moves the window (section 2.4.2).
+    fn on_ack(&mut self, size: &mut WindowSize, sample: &AckSample, loss_state: LossState) {
+        let Some(delay) = sample.delay else { return };
+        self.note(sample.now, delay);
+        if loss_state.recovering || sample.marked || sample.acked == 0 {
+            return;
+        }
+        let acked = f64::from(sample.acked);
+        let flight = f64::from(sample.max.saturating_sub(sample.una)) + acked;
+        let off_target = (self.target - self.queueing_delay()) / self.target;
+        let grown = size.cwnd + self.gain * off_target * acked / size.cwnd;
+        size.cwnd = grown.min(flight + ALLOWED_INCREASE).max(MIN_CWND);
+    }
+
+    fn on_congestion(&mut self, _size: &WindowSize, event: &CongestionEvent) -> f64 {
+        reno::decrease(event.segments)
+    }
+
+    fn has_own_slow_start(&self) -> bool {
+        true
     }
 }
 

@@ -1,8 +1,8 @@
 //! Pacing: segments are sent one by one, evenly spaced over the round trip, instead of in bursts.
 //!
-//! The rate is that of the algorithm (BBR), or the window divided by the smoothed round-trip time, times 2 in slow
-//! start, where the window doubles per round trip, and times 1.25 otherwise (RFC 9002, section 7.7), so that a varying
-//! round-trip time leaves no gap, or for Prague times 1. Nothing is held back before the first round-trip time is
+//! The rate is that of the algorithm (BBR, Prague), or the window divided by the smoothed round-trip time, times 2 in
+//! slow start, where the window doubles per round trip, and times 1.25 otherwise (RFC 9002, section 7.7), so that a
+//! varying round-trip time leaves no gap. Nothing is held back before the first round-trip time is
 //! known. Retransmissions by loss recovery or the timer are not delayed, but the segments after them are.
 //!
 //! With bursts the sender releases several segments at once and then waits as long as they take at this rate, as Linux
@@ -70,14 +70,14 @@ impl Pacer {
         self.gap = Duration::from_secs(1.0 / rate);
     }
 
-    /// Sets the rate from the window and the round-trip time, in congestion avoidance times `gain`.
-    pub(super) fn follow(&mut self, size: WindowSize, sample: &AckSample, gain: f64) {
+    /// Sets the rate from the window and the round-trip time.
+    pub(super) fn follow(&mut self, size: WindowSize, sample: &AckSample) {
         if sample.acked > 0 {
             let rtt = sample.rtt.as_secs();
             self.srtt = if self.srtt == 0.0 { rtt } else { self.srtt + (rtt - self.srtt) / 8.0 };
         }
         if self.srtt > 0.0 {
-            let gain = if size.in_slow_start() { 2.0 } else { gain };
+            let gain = if size.in_slow_start() { 2.0 } else { 1.25 };
             self.set_rate(gain * size.cwnd / self.srtt);
         }
     }

@@ -23,7 +23,7 @@
 use fairlane_qdisc::{Duration, Time};
 
 use super::classic_ecn::ClassicEcn;
-use super::{AckSample, CongestionSignal, WindowSize};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, WindowSize};
 
 /// The weight of a round trip in α.
 const WEIGHT: f64 = 1.0 / 16.0;
@@ -78,19 +78,32 @@ impl Prague {
         self.rounds.is_some_and(|rounds| rounds >= TRANSITION)
     }
 
-    /// Grows the window in congestion avoidance.
-    pub(super) fn avoid(&self, size: &mut WindowSize, sample: &AckSample) {
+    /// Ends a round, with `max` one past the highest segment ever sent.
+    fn end_round(&mut self, max: u32) {
+        if self.seen {
+            // SACK blocks may tell of marks before their segments are acknowledged.
+            let share = (f64::from(self.marked) / f64::from(self.acked)).min(1.0);
+            self.alpha += WEIGHT * (share - self.alpha);
+            self.classic.end_round();
+        }
+        self.rounds = self.rounds.map(|rounds| (rounds + 1).min(TRANSITION));
+        (self.acked, self.marked) = (0, 0);
+        (self.round_end, self.round_until) = (max, self.now + self.least_round());
+    }
+}
+
+impl CongestionControl for Prague {
+    fn grow(&mut self, size: &mut WindowSize, sample: &AckSample) {
         let ratio = if self.is_independent() { (self.srtt / LEAST_ROUND).min(1.0) } else { 1.0 };
         let unmarked = sample.acked.saturating_sub(sample.marks());
         size.cwnd += ratio * ratio * f64::from(unmarked) / size.cwnd;
     }
 
-    /// Notes that segment `seq` is sent.
-    pub(super) fn on_send(&mut self, now: Time, seq: u32) {
+    fn on_send(&mut self, now: Time, seq: u32, _idle: bool, _in_flight: u32) {
         self.classic.on_send(now, seq);
     }
 
-    pub(super) fn on_ack(&mut self, sample: &AckSample) {
+    fn on_ack(&mut self, _size: &mut WindowSize, sample: &AckSample, _loss: LossState) {
         self.now = sample.now;
         let marks = sample.marks();
         self.marked += marks;
@@ -107,33 +120,10 @@ impl Prague {
         }
     }
 
-    /// Ends a round, with `max` one past the highest segment ever sent.
-    fn end_round(&mut self, max: u32) {
-        if self.seen {
-            // SACK blocks may tell of marks before their segments are acknowledged.
-            let share = (f64::from(self.marked) / f64::from(self.acked)).min(1.0);
-            self.alpha += WEIGHT * (share - self.alpha);
-            self.classic.end_round();
-        }
-        self.rounds = self.rounds.map(|rounds| (rounds + 1).min(TRANSITION));
-        (self.acked, self.marked) = (0, 0);
-        (self.round_end, self.round_until) = (max, self.now + self.least_round());
-    }
-
-    /// Returns true if a mark reduces the window: the sender asks once each round trip.
-    pub(super) fn reacts_to_mark(&self) -> bool {
-        self.now >= self.reduced_until
-    }
-
-    /// Returns the smallest window: before the first round-trip time one segment.
-    pub(super) fn least(&self) -> f64 {
-        if self.srtt > 0.0 { (self.srtt / LONGEST_GAP).min(1.0) } else { 1.0 }
-    }
-
-    /// Returns the window after congestion; `segments` is that before.
-    pub(super) fn decrease(&mut self, segments: f64, signal: CongestionSignal) -> f64 {
+    fn on_congestion(&mut self, _size: &WindowSize, event: &CongestionEvent) -> f64 {
+        let segments = event.segments;
         self.rounds = self.rounds.or(Some(0));
-        match signal {
+        match event.signal {
             CongestionSignal::Mark => {
                 self.reduced_until = self.now + self.least_round();
                 self.classic.on_reduction(segments);
@@ -142,11 +132,37 @@ impl Prague {
             CongestionSignal::Loss | CongestionSignal::Timeout => segments / 2.0,
         }
     }
+
+    /// The window over the round trip, twice in slow start.
+    fn pacing_rate(&self, size: &WindowSize) -> Option<f64> {
+        let gain = if size.in_slow_start() { 2.0 } else { 1.0 };
+        (self.srtt > 0.0).then(|| gain * size.cwnd / self.srtt)
+    }
+
+    fn is_scalable(&self) -> bool {
+        true
+    }
+
+    /// One segment before the first round-trip time.
+    fn smallest_window(&self) -> Option<f64> {
+        Some(if self.srtt > 0.0 { (self.srtt / LONGEST_GAP).min(1.0) } else { 1.0 })
+    }
+
+    fn reacts_to_mark(&self) -> bool {
+        self.now >= self.reduced_until
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::reduced;
     use super::*;
+
+    /// Hands over an acknowledgement.
+    fn on_ack(prague: &mut Prague, sample: &AckSample) {
+        let mut size = WindowSize { cwnd: 20.0, ssthresh: 20.0 };
+        prague.on_ack(&mut size, sample, LossState { in_flight: 0, recovering: false });
+    }
 
     fn near(value: f64, expected: f64) {
         assert!((value - expected).abs() < 1e-12, "{value}, not {expected}");
@@ -171,21 +187,21 @@ mod tests {
     fn the_clock_is_the_virtual_round_trip() {
         let mut prague = old();
         for ms in [0, 10, 20, 100] {
-            prague.on_ack(&ack(ms, 10, 1, false));
+            on_ack(&mut prague, &ack(ms, 10, 1, false));
         }
         near(prague.alpha, 1.0);
-        prague.on_ack(&ack(105, 10, 2, true));
+        on_ack(&mut prague, &ack(105, 10, 2, true));
         assert!(prague.reacts_to_mark());
-        near(prague.decrease(20.0, CongestionSignal::Mark), 10.0);
-        prague.on_ack(&ack(124, 10, 4, false));
+        near(reduced(&mut prague, 20.0, CongestionSignal::Mark), 10.0);
+        on_ack(&mut prague, &ack(124, 10, 4, false));
         near(prague.alpha, 1.0);
         assert!(!prague.reacts_to_mark());
-        prague.on_ack(&ack(125, 10, 2, false));
+        on_ack(&mut prague, &ack(125, 10, 2, false));
         near(prague.alpha, 61.0 / 64.0);
         assert!(!prague.reacts_to_mark());
-        prague.on_ack(&ack(130, 10, 1, true));
+        on_ack(&mut prague, &ack(130, 10, 1, true));
         assert!(prague.reacts_to_mark());
-        near(prague.decrease(20.0, CongestionSignal::Mark), 20.0 * (1.0 - 61.0 / 128.0));
+        near(reduced(&mut prague, 20.0, CongestionSignal::Mark), 20.0 * (1.0 - 61.0 / 128.0));
     }
 
     /// By hand: a window of 20 segments grows by 1 in a round trip of 25 ms or more, and by (10 / 25)² = 0.16 in one of
@@ -195,9 +211,9 @@ mod tests {
     fn grows_by_the_square_of_a_short_round_trip() {
         for (rtt, counted, expected) in [(10, None, 0.16), (25, None, 1.0), (100, None, 1.0), (10, Some(5), 0.12)] {
             let mut prague = old();
-            prague.on_ack(&ack(100, rtt, 1, false));
+            on_ack(&mut prague, &ack(100, rtt, 1, false));
             let mut size = WindowSize { cwnd: 20.0, ssthresh: 10.0 };
-            prague.avoid(&mut size, &AckSample { counted, ..ack(200, rtt, 20, false) });
+            prague.grow(&mut size, &AckSample { counted, ..ack(200, rtt, 20, false) });
             near(size.cwnd, 20.0 + expected);
         }
     }
@@ -212,26 +228,26 @@ mod tests {
         let round = |prague: &mut Prague, number: u32| {
             let sample =
                 AckSample { una: 20 * number, max: 20 * (number + 1), ..ack(u64::from(number) * 10, 10, 20, false) };
-            prague.on_ack(&sample);
+            on_ack(prague, &sample);
         };
         (1..=600).for_each(|number| round(&mut prague, number));
-        prague.decrease(20.0, CongestionSignal::Mark);
+        reduced(&mut prague, 20.0, CongestionSignal::Mark);
         (601..=1_099).for_each(|number| round(&mut prague, number));
-        prague.avoid(&mut size, &ack(0, 10, 20, false));
+        prague.grow(&mut size, &ack(0, 10, 20, false));
         near(size.cwnd, 21.0);
         round(&mut prague, 1_100);
-        prague.avoid(&mut size, &ack(0, 10, 21, false));
+        prague.grow(&mut size, &ack(0, 10, 21, false));
         near(size.cwnd, 21.16);
     }
 
     /// By hand: of 60 ms, a window of half a segment is one each 120 ms; longer round trips may fall to one segment.
     #[test]
     fn the_smallest_window_is_a_segment_in_120_ms() {
-        near(Prague::new(false).least(), 1.0);
+        assert_eq!(Prague::new(false).smallest_window(), Some(1.0));
         for (rtt, expected) in [(6, 0.05), (60, 0.5), (120, 1.0), (600, 1.0)] {
             let mut prague = Prague::new(false);
-            prague.on_ack(&ack(1_000, rtt, 1, false));
-            near(prague.least(), expected);
+            on_ack(&mut prague, &ack(1_000, rtt, 1, false));
+            near(prague.smallest_window().expect("one"), expected);
         }
     }
 
@@ -240,9 +256,9 @@ mod tests {
     #[test]
     fn a_loss_halves_the_window() {
         let mut prague = Prague::new(false);
-        prague.on_ack(&ack(100, 30, 1, true));
-        prague.decrease(20.0, CongestionSignal::Mark);
-        near(prague.decrease(20.0, CongestionSignal::Loss), 10.0);
-        near(prague.decrease(1.0, CongestionSignal::Loss), 0.5);
+        on_ack(&mut prague, &ack(100, 30, 1, true));
+        reduced(&mut prague, 20.0, CongestionSignal::Mark);
+        near(reduced(&mut prague, 20.0, CongestionSignal::Loss), 10.0);
+        near(reduced(&mut prague, 1.0, CongestionSignal::Loss), 0.5);
     }
 }

@@ -1,7 +1,21 @@
 //! Reno (Jacobson, SIGCOMM 1988; RFC 5681): the window grows by one segment per round trip and is halved after
 //! congestion.
 
-use super::{AckSample, WindowSize};
+use super::{AckSample, CongestionControl, CongestionEvent, WindowSize};
+
+/// Reno with pacing, another slow start or a window that is validated; plain Reno needs no object.
+#[derive(Debug)]
+pub(super) struct Reno;
+
+impl CongestionControl for Reno {
+    fn grow(&mut self, window: &mut WindowSize, ack: &AckSample) {
+        avoid(window, ack);
+    }
+
+    fn on_congestion(&mut self, _window: &WindowSize, event: &CongestionEvent) -> f64 {
+        decrease(event.segments)
+    }
+}
 
 /// Grows the window in slow start; in Linux not above the threshold.
 pub(in super::super) fn start(size: &mut WindowSize, sample: &AckSample) {

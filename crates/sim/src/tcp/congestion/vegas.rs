@@ -16,7 +16,7 @@
 use fairlane_qdisc::Duration;
 use fairlane_scenario::Tcp;
 
-use super::{AckSample, WindowSize};
+use super::{AckSample, CongestionControl, CongestionEvent, WindowSize, reno};
 
 const GAMMA: f64 = 1.0;
 /// The smallest window in segments to which Vegas reduces, so that it continues to measure.
@@ -55,7 +55,26 @@ impl Vegas {
         }
     }
 
-    pub(super) fn grow(&mut self, size: &mut WindowSize, sample: &AckSample) {
+    /// Changes the window at the end of a round in which `queued` segments were in queues.
+    fn adjust(&mut self, size: &mut WindowSize, queued: f64) {
+        if size.in_slow_start() {
+            if !self.doubles && queued > GAMMA {
+                size.cwnd = (size.cwnd * 7.0 / 8.0).max(MIN_CWND);
+                size.ssthresh = size.cwnd;
+            }
+            self.doubles = !self.doubles;
+        } else if queued < self.queued.0 {
+            size.cwnd += 1.0;
+        } else if queued > self.queued.1 {
+            size.cwnd = (size.cwnd - 1.0).max(MIN_CWND);
+            // Not slow start again.
+            size.ssthresh = size.ssthresh.min(size.cwnd);
+        }
+    }
+}
+
+impl CongestionControl for Vegas {
+    fn grow(&mut self, size: &mut WindowSize, sample: &AckSample) {
         if sample.acked >= self.min_acked {
             self.base = self.base.min(sample.rtt);
             let rtt = sample.rtt.as_nanos();
@@ -76,21 +95,19 @@ impl Vegas {
         }
     }
 
-    /// Changes the window at the end of a round in which `queued` segments were in queues.
-    fn adjust(&mut self, size: &mut WindowSize, queued: f64) {
-        if size.in_slow_start() {
-            if !self.doubles && queued > GAMMA {
-                size.cwnd = (size.cwnd * 7.0 / 8.0).max(MIN_CWND);
-                size.ssthresh = size.cwnd;
-            }
-            self.doubles = !self.doubles;
-        } else if queued < self.queued.0 {
-            size.cwnd += 1.0;
-        } else if queued > self.queued.1 {
-            size.cwnd = (size.cwnd - 1.0).max(MIN_CWND);
-            // Not slow start again.
-            size.ssthresh = size.ssthresh.min(size.cwnd);
-        }
+    /// The window may shrink, but not grow.
+    fn on_unused(&mut self, size: &mut WindowSize, sample: &AckSample) {
+        let most = size.cwnd;
+        self.grow(size, sample);
+        size.cwnd = size.cwnd.min(most);
+    }
+
+    fn on_congestion(&mut self, _size: &WindowSize, event: &CongestionEvent) -> f64 {
+        reno::decrease(event.segments)
+    }
+
+    fn has_own_slow_start(&self) -> bool {
+        true
     }
 }
 

@@ -1,5 +1,6 @@
 //! BBR by hand.
 
+use super::super::reduced;
 use super::*;
 
 /// Would catch a first phase of ProbeBW that sends slowly, or a phase that never comes first.
@@ -54,7 +55,7 @@ fn has_room_for_aggregation_of_100_ms() {
 fn paces_below_the_bandwidth() {
     let mut bbr = probing(1_000.0, 0);
     bbr.set_pacing_rate(bbr.pacing_gain());
-    assert!((bbr.pacing_rate() - 1_237.5).abs() < 1e-9, "{}", bbr.pacing_rate());
+    assert!((bbr.pacing_rate - 1_237.5).abs() < 1e-9, "{}", bbr.pacing_rate);
 }
 
 /// Section 4.4.4: of a window of 80, 5 lost segments leave 75. In the first round of recovery the window is at least
@@ -64,7 +65,7 @@ fn subtracts_losses() {
     let window = |repair, in_flight| {
         let mut bbr = Bbr { repair, ..probing(1_000.0, 1) };
         (0..7).for_each(|seq| bbr.on_send(Time::ZERO, seq, seq == 0, seq + 1));
-        (2..7).for_each(|seq| bbr.lost(seq));
+        (2..7).for_each(|seq| bbr.on_lost(Time::ZERO, seq));
         let sample = bbr.delivery.acknowledged(Time::ZERO, 2).expect("two segments have arrived");
         let mut size = WindowSize { cwnd: 80.0, ssthresh: 80.0 };
         bbr.set_cwnd(&mut size, &sample, LossState { in_flight, recovering: true });
@@ -79,13 +80,13 @@ fn subtracts_losses() {
 #[test]
 fn a_needless_timeout_returns_the_window() {
     let mut bbr = probing(1_000.0, 1);
-    bbr.decrease(80.0, 80.0, CongestionSignal::Timeout);
+    reduced(&mut bbr, 80.0, CongestionSignal::Timeout);
     let mut size = WindowSize { cwnd: 1.0, ssthresh: 80.0 };
     let ack = AckSample { una: 1, max: 100, ..AckSample::default() };
     let calm = LossState { in_flight: 0, recovering: false };
     bbr.follow_repair(&mut size, &ack, calm);
     assert_eq!(size.cwnd, 1.0);
-    bbr.undo();
+    bbr.on_undo();
     bbr.follow_repair(&mut size, &ack, calm);
     assert_eq!(size.cwnd, 80.0);
 }

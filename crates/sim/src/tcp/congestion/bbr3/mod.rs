@@ -39,7 +39,7 @@ use self::signals::{BeforeLoss, Signals};
 use super::aggregation::Aggregation;
 use super::delivery::{DeliveryRate, FlightSample, RateSample};
 use super::recent_max::RecentMax;
-use super::{AckSample, CongestionSignal, LossState, WindowSize};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, WindowSize};
 
 /// BBR.StartupPacingGain: 4 ln 2.
 const STARTUP_GAIN: f64 = 2.772_588_722_239_781;
@@ -131,7 +131,7 @@ struct Delivery {
 }
 
 #[derive(Clone, Debug)]
-pub(in super::super) struct Bbr3 {
+pub(super) struct Bbr3 {
     delivery: DeliveryRate,
     state: State,
     repair: Repair,
@@ -167,7 +167,7 @@ pub(in super::super) struct Bbr3 {
 
 impl Bbr3 {
     /// Returns the state for an `initial` window. `phase` differs between senders.
-    pub(in super::super) fn new(initial: u32, phase: u64) -> Self {
+    pub(super) fn new(initial: u32, phase: u64) -> Self {
         let initial = f64::from(initial.max(1));
         Self {
             delivery: DeliveryRate::default(),
@@ -196,14 +196,25 @@ impl Bbr3 {
             random: Seed::new(phase).stream("bbr3"),
         }
     }
+}
 
-    /// Returns the pacing rate in segments per second, above 0.
-    pub(in super::super) fn pacing_rate(&self) -> f64 {
-        self.pacing_rate
+impl CongestionControl for Bbr3 {
+    /// Nothing: the model sets the window.
+    fn grow(&mut self, _size: &mut WindowSize, _ack: &AckSample) {}
+
+    fn pacing_rate(&self, _size: &WindowSize) -> Option<f64> {
+        Some(self.pacing_rate)
     }
 
-    /// Notes that segment `seq` is sent; `in_flight` includes it. `idle` is true if nothing was outstanding.
-    pub(in super::super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
+    fn has_model(&self) -> bool {
+        true
+    }
+
+    fn has_own_slow_start(&self) -> bool {
+        true
+    }
+
+    fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
         self.now = now;
         if idle && self.delivery.is_limited() {
             self.restart(now);
@@ -212,40 +223,29 @@ impl Bbr3 {
         self.delivery.on_send(now, seq, idle, in_flight);
     }
 
-    /// Handles the end of a pause (section 5.4.1).
-    fn restart(&mut self, now: Time) {
-        self.restarted = true;
-        self.aggregation.restart(now);
-        if self.state.is_probe_bw() {
-            self.set_pacing_rate(1.0);
-        } else if self.state == State::ProbeRtt {
-            self.check_probe_rtt_done(now);
-        }
-    }
-
-    pub(in super::super) fn arrived(&mut self, start: u32, end: u32) {
+    fn on_arrived(&mut self, start: u32, end: u32) {
         self.delivery.arrived(start, end);
     }
 
-    pub(in super::super) fn on_application_limited(&mut self, in_flight: u32) {
+    fn on_application_limited(&mut self, in_flight: u32) {
         self.delivery.limit(in_flight);
     }
 
-    /// Returns the window after congestion, which is `cwnd`: its bounds follow with the next acknowledgement.
-    pub(in super::super) fn decrease(&mut self, cwnd: f64, signal: CongestionSignal) -> f64 {
+    /// The window as it is: its bounds follow with the next acknowledgement.
+    fn on_congestion(&mut self, size: &WindowSize, event: &CongestionEvent) -> f64 {
         self.note_loss();
-        match signal {
+        match event.signal {
             CongestionSignal::Loss => {}
             CongestionSignal::Mark => self.on_mark(),
             CongestionSignal::Timeout => {
-                self.save_cwnd(cwnd);
+                self.save_cwnd(size.cwnd);
                 self.repair = Repair::TimedOut;
             }
         }
-        cwnd
+        size.cwnd
     }
 
-    pub(in super::super) fn on_ack(&mut self, size: &mut WindowSize, ack: &AckSample, loss_state: LossState) {
+    fn on_ack(&mut self, size: &mut WindowSize, ack: &AckSample, loss_state: LossState) {
         self.now = ack.now;
         self.follow_repair(size, ack, loss_state);
         if let Some(sample) = self.delivery.acknowledged(ack.now, ack.una) {
@@ -260,6 +260,27 @@ impl Bbr3 {
             self.set_cwnd(size, f64::from(sample.newly));
         }
         self.cwnd = size.cwnd;
+    }
+
+    fn on_lost(&mut self, now: Time, seq: u32) {
+        self.lost(now, seq);
+    }
+
+    fn on_undo(&mut self) {
+        self.undo();
+    }
+}
+
+impl Bbr3 {
+    /// Handles the end of a pause (section 5.4.1).
+    fn restart(&mut self, now: Time) {
+        self.restarted = true;
+        self.aggregation.restart(now);
+        if self.state.is_probe_bw() {
+            self.set_pacing_rate(1.0);
+        } else if self.state == State::ProbeRtt {
+            self.check_probe_rtt_done(now);
+        }
     }
 
     /// Updates the model and the state machine: UpdateModelAndState() of section 5.2.3.

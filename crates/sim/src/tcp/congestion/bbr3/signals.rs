@@ -123,7 +123,7 @@ impl Bbr3 {
 
     /// Takes back a reduction that was needless (BBRHandleSpuriousLossDetection): repair is over, so that the window
     /// returns with the current acknowledgement.
-    pub(in super::super::super) fn undo(&mut self) {
+    pub(super) fn undo(&mut self) {
         let before = self.before_loss;
         self.signals.congested = false;
         self.full.restart(0.0);
@@ -142,7 +142,7 @@ impl Bbr3 {
     }
 
     /// Handles a lost segment (HandleLostPacket).
-    pub(in super::super::super) fn lost(&mut self, now: Time, seq: u32) {
+    pub(super) fn lost(&mut self, now: Time, seq: u32) {
         self.now = now;
         self.note_loss();
         self.signals.count_range(seq);

@@ -1,5 +1,6 @@
 //! Numbers worked out by hand from the pseudocode of draft-ietf-ccwg-bbr.
 
+use super::super::reduced;
 use super::*;
 
 fn ms(millis: u64) -> Time {
@@ -300,15 +301,15 @@ fn bunched_acknowledgements_count_beyond_the_bandwidth() {
 #[test]
 fn a_mark_is_congestion() {
     let mut bbr = flow(State::Startup);
-    near(bbr.decrease(150.0, CongestionSignal::Mark), 150.0);
+    near(reduced(&mut bbr, 150.0, CongestionSignal::Mark), 150.0);
     assert!(matches!(bbr.state, State::Drain(_)) && bbr.full.reached);
     near(bbr.inflight_longterm, 100.0);
     let mut bbr = flow(State::Up);
     (bbr.cycle.is_sample, bbr.flight.in_flight) = (true, 130);
-    bbr.decrease(150.0, CongestionSignal::Mark);
+    reduced(&mut bbr, 150.0, CongestionSignal::Mark);
     assert_eq!((bbr.state, bbr.inflight_longterm), (State::Down, 130.0));
     let mut bbr = flow(State::Cruise);
-    bbr.decrease(150.0, CongestionSignal::Mark);
+    reduced(&mut bbr, 150.0, CongestionSignal::Mark);
     assert!(bbr.signals.congested && bbr.inflight_longterm == f64::INFINITY);
 }
 
@@ -318,7 +319,7 @@ fn a_mark_is_congestion() {
 fn a_needless_timeout_returns_the_bounds() {
     let mut bbr = flow(State::Cruise);
     bbr.inflight_longterm = 200.0;
-    bbr.decrease(150.0, CongestionSignal::Timeout);
+    reduced(&mut bbr, 150.0, CongestionSignal::Timeout);
     (bbr.bandwidth_shortterm, bbr.inflight_shortterm, bbr.inflight_longterm) = (500.0, 50.0, 70.0);
     let size = WindowSize { cwnd: 1.0, ssthresh: 150.0 };
     let ack = AckSample { una: 1, max: 100, ..AckSample::default() };

@@ -14,7 +14,7 @@ use super::*;
 fn flags_and_counts_are_those_of_sets() {
     let mut random = Seed::new(1).stream("rack");
     for _ in 0..200 {
-        let mut state = SenderState::new(&Tcp::modern(Congestion::Reno, 40), 0);
+        let mut state = SenderState::new(&Tcp::modern(Congestion::Reno, 40), 0, None);
         state.supplied = u32::MAX;
         let (mut rack, mut arrived, mut losses) = (Rack::default(), BTreeSet::new(), 0);
         for step in 0..200 {
