@@ -131,16 +131,17 @@ fn few_flows_are_protected_less() {
 #[test]
 fn what_the_lab_cannot_do_has_its_place_in_the_file() {
     let (place, file) = Place::with_small();
-    let steps = "rate = { steps = [[\"0s\", \"1mbit\"], [\"1s\", \"2mbit\"]] }";
-    let varied = place.write("varied.toml", &SMALL.replace("rate = \"1mbit\"", steps));
+    let frames = "aggregation = { packets = 4, access = \"1ms\" }";
+    let framed = place.write("framed.toml", &SMALL.replace("delay = \"1ms\"", frames));
     let told = |args: &[&str]| {
         let output = fairlane(args);
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}: {stderr}");
         stderr
     };
-    let stderr = told(&["lab", &varied]);
-    assert!(stderr.contains("varied.toml:6:8: bottleneck.rate: the lab's link has one rate; leave it out"), "{stderr}");
+    let stderr = told(&["lab", &framed]);
+    let message = "framed.toml:7:15: bottleneck.aggregation: the lab's link sends packets one by one; leave it out";
+    assert!(stderr.contains(message), "{stderr}");
     let stderr = told(&["lab", &file, "--set", "flows.cbr.packet=20b"]);
     assert!(stderr.contains("--set flows.cbr.packet=20b"), "{stderr}");
     let shaped = place.write("shaped.toml", &SMALL.replace("delay = \"1ms\"", "shaper = { rate = \"800kbit\" }"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fairlane_qdisc::{AnyConfig, Duration, QdiscConfig, Size};
+use fairlane_qdisc::{AnyConfig, Duration, QdiscConfig, Rate, Size};
 use fairlane_scenario::{
     Access, Application, Congestion, FlowGroup, Link, LinkSide, LossRecovery, PacketSizes, Scenario, Source, Tcp,
     Traffic, Udp,
@@ -81,7 +81,15 @@ impl LabPlan {
 
     /// Returns the kernel's discipline that corresponds to that of the queue.
     pub(crate) fn kernel_discipline(&self) -> Result<KernelDiscipline, Unsupported> {
-        let LinkSide { queue, rate, .. } = &self.link.forward;
+        let LinkSide { queue, rate, wire, .. } = &self.link.forward;
+        if wire.rates.is_some() {
+            let help = "measure the library's discipline, or simulate it: fairlane run";
+            return Err(cannot(
+                &of_link(&self.link, "rate"),
+                "a link with a discipline of the kernel has one rate",
+                help,
+            ));
+        }
         let packet = self.scenario.flows.iter().map(|group| group.packet.get()).max().unwrap_or(1);
         KernelDiscipline::new(queue.config(), *rate, packet).ok_or_else(|| {
             let message = format!("the kernel has no {} with these parameters", queue.kind());
@@ -219,6 +227,12 @@ pub(crate) fn room(queue: &QdiscConfig, bytes: u64) -> Option<u64> {
     })
 }
 
+/// Returns the highest rate of a direction.
+pub(crate) fn fastest(side: &LinkSide) -> Rate {
+    let rates = side.wire.rates.as_ref().map(|rates| rates.steps().iter().map(|(_, rate)| *rate));
+    rates.and_then(Iterator::max).unwrap_or(side.rate)
+}
+
 /// Returns the least and the largest UDP packet in bytes.
 fn udp_packets(ip_version: IpVersion) -> [u64; 2] {
     let [least, most] = UDP_PACKETS;
@@ -257,7 +271,7 @@ fn check_load(scenario: &Scenario, link: &Link) -> Result<(), Unsupported> {
     let udp: f64 = scenario.flows.iter().map(load).sum();
     // TCP at most fills the link, in each direction.
     let filled = |side: Side| {
-        let rate = if side == Side::Left { link.forward.rate } else { link.reverse.rate };
+        let rate = fastest(if side == Side::Left { &link.forward } else { &link.reverse });
         let groups = scenario.flows.iter().filter(|group| tcp_of(group).is_some() && Side::of(group) == side);
         groups.map(|group| a_second(rate.bits_per_second(), group)).fold(0.0, f64::max)
     };
@@ -285,8 +299,8 @@ fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
         Err(cannot(&format!("{before}{key}"), message, "leave it out here, or simulate it: fairlane run"))
     };
     let wire = &side.wire;
-    if wire.rates.is_some() {
-        return refuse("rate", "the lab's link has one rate");
+    if wire.rates.as_ref().is_some_and(|rates| !rates.opportunities().is_empty()) {
+        return refuse("rate.opportunities", "the lab's link sends at rates");
     }
     if wire.aggregation.is_some() {
         return refuse("aggregation", "the lab's link sends packets one by one");

@@ -105,6 +105,8 @@ pub(crate) trait Way {
 
 /// A way whose queue is measured.
 pub(crate) trait MeasuredWay: Way {
+    /// Notes that time zero of the scenario is at `start`. By default does nothing: nothing depends on it.
+    fn start(&mut self, _start: Time) {}
     /// Starts the measurement.
     fn begin(&mut self, now: Time) -> io::Result<()>;
     /// Returns the state of the queue.
@@ -205,9 +207,13 @@ impl LabRouter {
     pub(crate) fn run(mut self, timeline: &Timeline) -> Result<RouterResults, LabError> {
         // Without this the kernel may extend each wait by 50 us.
         let _ = set_timerslack(1);
-        let (mut begun, mut measured) = (false, None);
+        let (mut started, mut begun, mut measured) = (false, false, None);
         let (mut sample_times, mut samples) = (timeline.sample_times(), Vec::new());
         while !timeline.is_over() {
+            if !started && timeline.start() < Time::MAX {
+                self.ways.iter_mut().for_each(|LabWay { way, .. }| way.start(timeline.start()));
+                started = true;
+            }
             let mut more = false;
             for LabWay { way, .. } in &mut self.ways {
                 more |= way.receive(&mut self.counts).map_err(failed)?;
@@ -333,6 +339,10 @@ impl Way for OwnQueue {
 }
 
 impl MeasuredWay for OwnQueue {
+    fn start(&mut self, start: Time) {
+        self.direction.start(start);
+    }
+
     fn begin(&mut self, now: Time) -> io::Result<()> {
         self.direction.begin(now);
         Ok(())
@@ -343,10 +353,7 @@ impl MeasuredWay for OwnQueue {
     }
 
     fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> io::Result<WayCounts> {
-        let (dropped_at_hosts, lateness) = (self.direction.dropped_at_hosts(), *self.direction.lateness());
-        let meter = self.direction.meter();
-        let (lost_bytes, queue) = (meter.lost_bytes(), meter.measured(now, name, side));
-        Ok(WayCounts { queue, dropped_at_hosts, lost_bytes, lateness, kernel: None })
+        Ok(self.direction.measured(now, name, side))
     }
 }
 

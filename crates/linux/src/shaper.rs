@@ -113,6 +113,11 @@ impl<W: PacketObserver> Shaper<W> {
         self.discipline.link_rate(rate);
     }
 
+    /// Keeps the link from sending before `until`.
+    pub fn hold(&mut self, until: Time) {
+        self.link.wake(until);
+    }
+
     /// Returns the observer.
     #[must_use]
     pub const fn observer(&self) -> &W {

@@ -13,6 +13,7 @@ mod start;
 mod tests;
 mod transfers;
 mod transmitter;
+mod varying_rate;
 mod video;
 
 pub use datagrams::Datagrams;
@@ -22,6 +23,7 @@ pub use periods::OnOffPeriods;
 pub use start::start;
 pub use transfers::TransferSequence;
 pub use transmitter::{TransmissionTime, Transmitter};
+pub use varying_rate::VaryingRate;
 pub use video::{VideoCounts, VideoPlayer};
 
 #[cfg(doctest)]

@@ -8,14 +8,15 @@ use std::collections::HashMap;
 
 use fairlane_linux::nfqueue::{Decision, Verdict};
 use fairlane_linux::{DelayHistogram, Marking, QueuedPacket, Shaper};
-use fairlane_outcome::QueueSample;
+use fairlane_outcome::{QueueRun, QueueSample};
 use fairlane_qdisc::{Count, Host, Packet, ParameterError, Seed, Time};
 use fairlane_scenario::LinkSide;
 
-use crate::router::WaySample;
+use crate::plan::fastest;
 use crate::router::host_link::{DelayLine, HostLink};
 use crate::router::meter::Meter;
 use crate::router::wire::Wire;
+use crate::router::{WayCounts, WaySample};
 
 /// One direction.
 pub(crate) struct Direction {
@@ -55,7 +56,7 @@ impl Direction {
         Ok(Self {
             first,
             before: DelayLine::new(),
-            shaper: Shaper::new(discipline, side.rate, marking, Meter::new(flows)),
+            shaper: Shaper::new(discipline, fastest(side), marking, Meter::new(flows)),
             wire: Wire::new(side, seed.named("wire").named(name)),
             crossing: DelayLine::new(),
             last,
@@ -127,7 +128,11 @@ impl Direction {
                 self.verdicts.push(verdict);
                 continue;
             }
-            if let Some(across) = self.wire.cross(at, bytes) {
+            let sent = self.wire.sent(at, bytes);
+            if self.wire.varies() {
+                self.shaper.hold(sent);
+            }
+            if let Some(across) = self.wire.arrival(sent) {
                 self.crossing.push(across, (flow, bytes, verdict));
             } else {
                 self.shaper.observer_mut().lost(flow, bytes);
@@ -151,6 +156,11 @@ impl Direction {
         self.verdicts.drain(..)
     }
 
+    /// Notes that time zero of the scenario is at `start`.
+    pub(crate) const fn start(&mut self, start: Time) {
+        self.wire.begin(start);
+    }
+
     /// Starts the measurement.
     pub(crate) fn begin(&mut self, now: Time) {
         self.shaper.observer_mut().begin(now);
@@ -158,9 +168,14 @@ impl Direction {
         self.lateness = DelayHistogram::default();
     }
 
-    /// Returns the meter of the queue.
-    pub(crate) const fn meter(&mut self) -> &mut Meter {
-        self.shaper.observer_mut()
+    /// Returns the counts of the measurement up to `now`, of the queue `name` before the link `side`.
+    pub(crate) fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> WayCounts {
+        let dropped_at_hosts = self.dropped_at_hosts();
+        let meter = self.shaper.observer_mut();
+        let (from, lost_bytes, queue) = (meter.from(), meter.lost_bytes(), meter.measured(now, name, side));
+        let rate_bps = self.wire.mean_rate(from, now).unwrap_or(queue.rate_bps);
+        let queue = QueueRun { rate_bps, ..queue };
+        WayCounts { queue, dropped_at_hosts, lost_bytes, lateness: self.lateness, kernel: None }
     }
 
     /// Returns, by flow, the packets that the hosts' links dropped since the start of the measurement.
@@ -184,11 +199,6 @@ impl Direction {
             probability: shaper.probability(),
         };
         WaySample::new(queue, shaper.observer(), &self.dropped_at_hosts)
-    }
-
-    /// Returns the delay of packets beyond their arrival on real links.
-    pub(crate) const fn lateness(&self) -> &DelayHistogram {
-        &self.lateness
     }
 }
 
@@ -239,10 +249,14 @@ mod tests {
 
     /// Sends packets of 1000 bytes, numbered from 1, from their source at time zero.
     fn send(direction: &mut Direction, packets: u32) {
+        send_at(direction, ms(0), packets);
+    }
+
+    fn send_at(direction: &mut Direction, at: Time, packets: u32) {
         let classifier = Classifier::new(FlowsBy::FiveTuple, LinkLayer::default());
         for id in 1..=packets {
             let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false, hosts: None };
-            direction.arrive(ms(0), 0, QueuedPacket::new(&queued, &classifier, MARKING));
+            direction.arrive(at, 0, QueuedPacket::new(&queued, &classifier, MARKING));
         }
     }
 
@@ -263,7 +277,7 @@ mod tests {
         for (at, id) in [(14, 1), (16, 2), (18, 3)] {
             assert_eq!(decided(&mut direction, ms(at)), [(id, true)]);
         }
-        assert_eq!((direction.due(), direction.lateness().max()), (None, Duration::ZERO));
+        assert_eq!((direction.due(), direction.lateness.max()), (None, Duration::ZERO));
     }
 
     /// The first call comes much later than the events. Would catch times that depend on the call. The link is free at
@@ -273,8 +287,8 @@ mod tests {
         let (mut direction, side) = direction("100p");
         send(&mut direction, 3);
         assert_eq!(decided(&mut direction, ms(100)), [(1, true), (2, true), (3, true)]);
-        assert_eq!(direction.lateness().max(), Duration::from_millis(86));
-        let queue = direction.meter().measured(ms(100), "bottleneck", &side);
+        assert_eq!(direction.lateness.max(), Duration::from_millis(86));
+        let queue = direction.measured(ms(100), "bottleneck", &side).queue;
         assert_eq!((queue.flows[0].arrived, queue.flows[0].departed, queue.flows[0].departed_bytes), (3, 3, 3000));
         assert!((queue.mean_packets - 0.03).abs() < 1e-12, "{}", queue.mean_packets);
         assert!((queue.delay_ns.mean() / 1e6 - 1.0).abs() < 2e-3, "{}", queue.delay_ns.mean());
@@ -304,17 +318,49 @@ mod tests {
                 direction.arrive(at, 0, QueuedPacket::new(&queued, &classifier, MARKING));
             }
             direction.advance(at + Duration::from_millis(50));
-            (direction.dropped_at_hosts(), direction.lateness().max() > Duration::ZERO, direction.sample())
+            (direction.dropped_at_hosts(), direction.lateness.max() > Duration::ZERO, direction.sample())
         };
         let (dropped, late, sample) = three(ms(200));
         assert_eq!((dropped, late, sample.queue.dropped.packets, sample.dropped), (vec![1], true, 1, vec![2]));
         let (flows, begun) = (vec![0], ms(400));
         direction.begin(begun);
-        assert_eq!((direction.dropped_at_hosts(), direction.lateness().count()), (flows, 0));
+        assert_eq!((direction.dropped_at_hosts(), direction.lateness.count()), (flows, 0));
         let WaySample { queue, dropped, lost } = direction.sample();
         let counts = (queue.arrived.packets, queue.departed.packets, queue.dropped.packets, dropped, lost);
         assert_eq!(counts, (6, 5, 1, vec![2], vec![0]));
         assert_eq!((queue.backlog.packets, queue.average, queue.probability), (0, None, None));
+    }
+
+    /// Times by hand in ms, from 1000 on, when the run starts. 1000 bytes take 2 at 4 Mbit/s. At 3 the rate falls to 1
+    /// Mbit/s, so the second packet sends its other half until 7; from 10 to 20 there is an outage, in which the third,
+    /// of which 3/8 were sent, and the fourth wait. Five later each is at the other end. Would catch a packet that keeps
+    /// the rate at which it began, a link that sends ahead of the wire, and steps from another time than the start.
+    #[test]
+    fn the_rate_varies_from_the_start_on() {
+        let text = r#"
+            duration = "1s"
+            [bottleneck]
+            rate  = { steps = [["0s", "4mbit"], ["3ms", "1mbit"], ["10ms", "0bit"], ["20ms", "1mbit"]] }
+            delay = "5ms"
+            [[flows]]
+            name = "a"
+            kind = "tcp"
+        "#;
+        let scenario = fairlane_scenario::Document::parse("steps.toml", text).and_then(|document| document.scenario());
+        let side = scenario.unwrap_or_else(|error| panic!("{error}")).links.remove(0).forward;
+        let mut direction = Direction::new(&side, "bottleneck", MARKING, Seed::new(1), vec![(None, None)]).unwrap();
+        direction.start(ms(1000));
+        direction.begin(ms(1000));
+        send_at(&mut direction, ms(1000), 4);
+        let arrivals = [7, 12, 30, 38];
+        for (id, at) in (1..).zip(arrivals) {
+            let almost = Time::from_nanos(ms(1000 + at).as_nanos() - 1);
+            assert_eq!(decided(&mut direction, almost), vec![], "{at}");
+            assert_eq!(decided(&mut direction, ms(1000 + at)), [(id, true)], "{at}");
+        }
+        // 3 ms of 4, 7 of 1 and 30 of 1 Mbit/s in 50 ms.
+        let rate = direction.measured(ms(1050), "bottleneck", &side).queue.rate_bps;
+        assert!((rate - 49e3 / 0.05).abs() < 1.0, "{rate}");
     }
 
     /// All packets are lost behind the queue: they get the verdict to drop them, are counted as lost and not as
@@ -329,8 +375,9 @@ mod tests {
         send(&mut direction, 3);
         assert_eq!(decided(&mut direction, ms(100)), [(1, false), (2, false), (3, false)]);
         assert_eq!((direction.sample().lost, direction.sample().dropped), (vec![3], vec![0]));
-        assert_eq!(direction.meter().lost_bytes(), [3000]);
-        let flow = direction.meter().measured(ms(100), "bottleneck", &side).flows.remove(0);
+        let WayCounts { lost_bytes, mut queue, .. } = direction.measured(ms(100), "bottleneck", &side);
+        assert_eq!(lost_bytes, [3000]);
+        let flow = queue.flows.remove(0);
         assert_eq!((flow.departed, flow.lost, flow.dropped.iter().sum::<u64>()), (3, 3, 0));
     }
 
@@ -342,7 +389,7 @@ mod tests {
         send(&mut direction, 4);
         assert_eq!(decided(&mut direction, ms(6)), [(4, false)]);
         assert_eq!(decided(&mut direction, ms(50)), [(1, true), (2, true), (3, true)]);
-        let flow = direction.meter().measured(ms(50), "bottleneck", &side).flows.remove(0);
+        let flow = direction.measured(ms(50), "bottleneck", &side).queue.flows.remove(0);
         assert_eq!((flow.arrived, flow.departed, flow.dropped.iter().sum::<u64>()), (4, 3, 1));
         assert_eq!(direction.dropped_at_hosts(), [0]);
     }

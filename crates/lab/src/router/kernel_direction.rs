@@ -161,7 +161,8 @@ impl KernelDirection {
             }
             add(&mut totals.departed, &packet);
             meter.departed(at, &packet, since);
-            if let Some(across) = wire.cross(at, packet.bytes()) {
+            let sent = wire.sent(at, packet.bytes());
+            if let Some(across) = wire.arrival(sent) {
                 let verdict = Verdict { id: queued.id, decision: Decision::Accept };
                 crossing.push(across, (flow, packet.bytes(), verdict));
             } else {

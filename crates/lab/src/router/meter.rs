@@ -95,6 +95,11 @@ impl Meter {
         self.from = now;
     }
 
+    /// Returns the start of the measurement.
+    pub(crate) const fn from(&self) -> Time {
+        self.from
+    }
+
     /// Returns the counts up to `now` of the queue `name` before the link `side`.
     pub(crate) fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> QueueRun {
         let nanos = now.since(self.from).as_nanos().max(1) as f64;

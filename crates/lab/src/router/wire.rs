@@ -2,12 +2,15 @@
 
 use fairlane_qdisc::{Duration, Rate, Seed, Time};
 use fairlane_scenario::LinkSide;
-use fairlane_traffic::{Jitter, LossChain};
+use fairlane_traffic::{Jitter, LossChain, VaryingRate};
 
 /// One direction of the bottleneck behind its queue.
 #[derive(Debug)]
 pub(crate) struct Wire {
     rate: Rate,
+    /// The rate if it varies, from [`start`](Self::start) on; until then it is that of time zero.
+    varying: Option<VaryingRate>,
+    start: Time,
     delay: Duration,
     loss: Option<LossChain>,
     jitter: Option<Jitter>,
@@ -19,22 +22,49 @@ impl Wire {
         let wire = &side.wire;
         Self {
             rate: side.rate,
+            varying: wire.rates.as_ref().map(VaryingRate::new),
+            start: Time::MAX,
             delay: side.delay,
             loss: wire.loss.map(|model| LossChain::new(model, seed)),
             jitter: (wire.jitter > Duration::ZERO).then(|| Jitter::new(wire.jitter, wire.reorder, seed)),
         }
     }
 
-    /// Sends a packet of `bytes` bytes whose transmission begins at `at`. Returns the time at which it reaches the
-    /// other end; `None` if it is lost.
-    pub(crate) fn cross(&mut self, at: Time, bytes: u32) -> Option<Time> {
-        let sent = at + self.rate.transmission(bytes.into());
+    /// Notes that time zero of the scenario is at `start`.
+    pub(crate) const fn begin(&mut self, start: Time) {
+        self.start = start;
+    }
+
+    /// Returns the end of the transmission of `bytes` bytes that begins at `at`.
+    pub(crate) fn sent(&mut self, at: Time, bytes: u32) -> Time {
+        match &mut self.varying {
+            Some(varying) => {
+                let begins = Time::ZERO + at.since(self.start);
+                at + varying.finish(begins, bytes).since(begins)
+            }
+            None => at + self.rate.transmission(bytes.into()),
+        }
+    }
+
+    /// Returns the time at which a packet that was `sent` at this time reaches the other end; `None` if it is lost.
+    pub(crate) fn arrival(&mut self, sent: Time) -> Option<Time> {
         let lost = self.loss.as_mut().is_some_and(LossChain::next_is_lost);
         let there = match &mut self.jitter {
             Some(jitter) => jitter.arrival(sent, self.delay),
             None => sent + self.delay,
         };
         (!lost).then_some(there)
+    }
+
+    /// Returns true if the rate varies.
+    pub(crate) const fn varies(&self) -> bool {
+        self.varying.is_some()
+    }
+
+    /// Returns the mean rate in bit/s from `from` to `to`; `None` if it is constant.
+    pub(crate) fn mean_rate(&self, from: Time, to: Time) -> Option<f64> {
+        let [from, to] = [from, to].map(|at| Time::ZERO + at.since(self.start));
+        self.varying.as_ref()?.mean(from, to)
     }
 }
 
@@ -57,9 +87,11 @@ mod tests {
     #[test]
     fn a_packet_takes_its_time_or_is_lost() {
         let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
-        assert_eq!(wire("").cross(ms(5), 1000), Some(ms(23)));
+        let mut even = wire("");
+        let sent = even.sent(ms(5), 1000);
+        assert_eq!((sent, even.arrival(sent)), (ms(13), Some(ms(23))));
         let mut lossy = wire("loss = 0.25");
-        let lost = (0..4000).filter(|_| lossy.cross(ms(0), 1000).is_none()).count();
+        let lost = (0..4000).filter(|_| lossy.arrival(ms(0)).is_none()).count();
         assert!((900..1100).contains(&lost), "{lost}");
     }
 
@@ -69,7 +101,7 @@ mod tests {
         let arrivals = |keys: &str| {
             let mut wire = wire(keys);
             (0..1000)
-                .map(|number| wire.cross(Time::from_nanos(number * 1000), 125).expect("no loss"))
+                .map(|number| wire.arrival(Time::from_nanos(number * 1000 + 1_000_000)).expect("no loss"))
                 .collect::<Vec<_>>()
         };
         let (kept, mixed) = (arrivals("jitter = \"4ms\""), arrivals("jitter = \"4ms\"\nreorder = true"));
