@@ -43,6 +43,7 @@ lint:
 	  'scripts/traces --check' \
 	  '$(CARGO) fmt --all -- --check' \
 	  '$(CARGO) fmt --manifest-path examples/own-discipline/Cargo.toml -- --check' \
+	  '$(CARGO) fmt --manifest-path examples/own-endpoint/Cargo.toml -- --check' \
 	  '$(CARGO) fmt --manifest-path examples/embed-choke/Cargo.toml -- --check' \
 	  '$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings' \
 	  'for family in "" red choke experimental blue accounting scheduling delay params; do \
@@ -71,7 +72,7 @@ release:
 	  '$(CARGO) test --release --locked --no-fail-fast $(DEFAULT) --test shares deciles' \
 	  'target/release/fairlane compare --runs 1' \
 	  'bench/budgets --quick' \
-	  'for example in own-discipline embed-choke; do \
+	  'for example in own-discipline own-endpoint embed-choke; do \
 	    CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) run --release --locked --manifest-path examples/$$example/Cargo.toml \
 	      --target-dir target/examples; \
 	  done' \
