@@ -68,3 +68,7 @@ pub use fairlane_scenario::Scenario;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/transports.md")]
+struct Transports;

@@ -24,7 +24,6 @@ use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::network::route::Routes;
 use crate::packet::{Flags, Packet};
-use crate::run::error::Error;
 use crate::tcp::TcpSender;
 
 pub(crate) use common::Totals;
@@ -56,10 +55,7 @@ enum Endpoints {
 
 impl Flow {
     /// Returns flow `id`, which has number `index` in `group`. `browser` is the number of its browser, if it is a
-    /// connection of one, and `pair` what a program brings for it.
-    ///
-    /// # Errors
-    /// The flow is one of endpoints, and there are none.
+    /// connection of one, and `pair` its endpoints. Returns `None` if it needs endpoints and has none.
     pub(crate) fn new(
         id: u32,
         (group, index): (&FlowGroup, u32),
@@ -67,19 +63,16 @@ impl Flow {
         seed: Seed,
         browser: Option<u32>,
         pair: Option<Pair>,
-    ) -> Result<Self, Error> {
+    ) -> Option<Self> {
         let common = Common::new(id, group, routes);
         let bytes = common.bytes;
         let endpoints = match &group.traffic {
             Traffic::Tcp(tcp) => Endpoints::Tcp(Connection::new(tcp, &common, seed, browser)),
             Traffic::Udp(udp) => Endpoints::Udp(Datagrams::new(udp, index, bytes, seed)),
             Traffic::Tfrc(tfrc) => Endpoints::Tfrc(Box::new(RateControlled::new(tfrc, bytes, seed))),
-            Traffic::Endpoint => {
-                let pair = pair.ok_or_else(|| Error::NoEndpoint { group: group.name.clone(), index })?;
-                Endpoints::External(Box::new(External::new(id, (group, index), pair)))
-            }
+            Traffic::Endpoint => Endpoints::External(Box::new(External::new(id, (group, index), pair?))),
         };
-        Ok(Self { common, endpoints })
+        Some(Self { common, endpoints })
     }
 
     /// Draws the time of the flow's first event.

@@ -159,7 +159,8 @@ impl<'s, O: Observer> Engine<'s, O> {
                 let browser = browsers.numbers().end.checked_sub(1);
                 let bring = endpoints.as_mut().filter(|_| group.traffic == Traffic::Endpoint);
                 let pair = bring.and_then(|bring| bring(&group.name, index, seed.named("endpoint")));
-                let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser, pair)?;
+                let flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser, pair);
+                let mut flow = flow.ok_or_else(|| Error::NoEndpoint { group: group.name.clone(), index })?;
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }
