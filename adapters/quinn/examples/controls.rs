@@ -1,5 +1,5 @@
 //! The datagrams that a FIFO drops of quinn's congestion controls, with 1 to 10 downloads. quinn's BBR draws random
-//! numbers from the system, so its numbers differ a little from run to run.
+//! numbers from the system, so its results can differ from run to run.
 //!
 //! `cargo run --release --manifest-path adapters/Cargo.toml -p fairlane-quinn --example controls`
 
