@@ -22,7 +22,8 @@ pub const LARGEST: u32 = 65_535;
 /// [`deadline`](Self::deadline). It may ask at other times as well.
 ///
 /// A run is repeatable if the endpoint is: it must read no clock and no randomness but the seed that its maker was
-/// given. If a method panics, the run ends with an [`EndpointError`], where programs unwind.
+/// given. If a method panics, the run ends with an [`EndpointError`], unless the program is built with `panic =
+/// "abort"`.
 pub trait Endpoint: fmt::Debug + Send {
     /// Begins, when the flow starts: first the sink, then the source. Nothing is called before.
     fn start(&mut self, now: Time);
@@ -49,8 +50,8 @@ pub trait Endpoint: fmt::Debug + Send {
         None
     }
 
-    /// Returns the bytes that it has delivered to its application since the start. Those of the sink are the flow's
-    /// goodput.
+    /// Returns the bytes that it has delivered to its application since the start, which never become fewer. Those of
+    /// the sink are the flow's goodput.
     fn delivered_bytes(&self) -> u64;
 }
 
