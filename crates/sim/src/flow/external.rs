@@ -182,13 +182,12 @@ impl Host {
     /// Schedules events for the flows that the endpoint wakes: as many as the group has at most, since no flow need be
     /// woken twice.
     fn wake_others<O: Observer>(&mut self, now: Time, network: &mut Network<O>) -> Result<(), Problem> {
-        let endless = Problem::Endless("wake");
         let mut left = self.flows.len();
         while let Some(index) = self.call(|endpoint| endpoint.wake())? {
             if left == self.flows.len() {
-                self.count_call(now, endless.clone())?;
+                self.count_call(now, Problem::Endless("wake"))?;
             }
-            left = left.checked_sub(1).ok_or(endless.clone())?;
+            left = left.checked_sub(1).ok_or(Problem::Endless("wake"))?;
             let woken = self.flows.clone().nth(index as usize).ok_or(Problem::NoFlow(index))?;
             network.events.push(now, timer_of(self.end, woken));
         }
