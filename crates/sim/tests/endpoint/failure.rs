@@ -13,6 +13,7 @@ enum Fault {
     Panic,
     TransmitEndlessly,
     WakeEndlessly,
+    WakeItself,
     WakeNobody,
     StayDue,
     Bytes(u32),
@@ -55,6 +56,10 @@ impl Endpoint for Faulty {
     fn wake(&mut self) -> Option<u32> {
         match self.fault {
             Fault::WakeEndlessly => self.begins.then_some(0),
+            Fault::WakeItself => {
+                self.sent = self.begins && !self.sent;
+                self.sent.then_some(1)
+            }
             Fault::WakeNobody => self.begins.then_some(2),
             _ => None,
         }
@@ -90,6 +95,7 @@ fn a_fault_is_an_error_with_its_place() {
         (Fault::Panic, Problem::Panic("this cannot be".to_owned())),
         (Fault::TransmitEndlessly, Problem::Endless("transmit")),
         (Fault::WakeEndlessly, Problem::Endless("wake")),
+        (Fault::WakeItself, Problem::Endless("wake")),
         (Fault::WakeNobody, Problem::NoFlow(2)),
         (Fault::StayDue, Problem::PastDeadline(AT)),
         (Fault::Bytes(0), Problem::Size(0)),

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use fairlane_qdisc::Seed;
+use fairlane_qdisc::{Seed, Time};
 use fairlane_sim::endpoint::{Ecn, Pair};
-use fairlane_sim::{Control, Fingerprint, Undivided, run_endpoints, undivided};
+use fairlane_sim::{Control, Fingerprint, Observer, PacketEvent, PacketKind, Undivided, run_endpoints, undivided};
 
-use super::window::{Seen, Window};
+use super::window::{Seen, Window, payload};
 use super::{FIFO, ONE, run_one, scenario};
 
 const OTHERS: &str = r#"
@@ -89,6 +89,55 @@ fn marks_arrive() {
         let marked = run.queues[0].flows[0].marked;
         assert!(of(Ecn::Ce) <= marked && marked <= of(Ecn::Ce) + 45, "{marked} were marked");
     }
+}
+
+/// Compares the payload that is shown with each packet of flow 0 with the one that was sent.
+#[derive(Default)]
+struct Payloads {
+    shown: Option<Vec<u8>>,
+    data: u64,
+    answers: u64,
+    others: u64,
+}
+
+impl Observer for Payloads {
+    fn packet(&mut self, event: &PacketEvent) {
+        let shown = self.shown.take();
+        match (event.flow, event.kind) {
+            (0, PacketKind::Data) => {
+                assert_eq!(shown, Some(payload(10, u64::from(event.seq))), "{event:?}");
+                self.data += 1;
+            }
+            (0, _) => {
+                assert_eq!(shown.map(|shown| shown.len()), Some(8));
+                self.answers += 1;
+            }
+            _ => {
+                assert_eq!(shown, None);
+                self.others += 1;
+            }
+        }
+    }
+    fn passed(&mut self, event: &PacketEvent) {
+        self.packet(event);
+    }
+    fn payload(&mut self, payload: &[u8]) {
+        self.shown = Some(payload.to_vec());
+    }
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+}
+
+/// Would catch an observer that is shown the payload of another packet, none, or one of a packet of TCP, also where
+/// SACK blocks and payloads follow each other in the same places.
+#[test]
+fn observers_are_shown_payloads() {
+    let tcp = "[[flows]]\nname = \"tcp\"\nkind = \"tcp\"\ncount = 4\ntcp = { preset = \"modern\" }";
+    let choke = r#"queue = { kind = "choke", limit = "60p", min = "5p", max = "30p" }"#;
+    let scenario = scenario(5, choke, &format!("{ONE}\n{tcp}"));
+    let mut payloads = Payloads::default();
+    let mut seen = Vec::new();
+    run_endpoints(&scenario, 0, &Control::default(), &mut payloads, pairs(&mut seen)).expect("it runs");
+    assert!(payloads.data > 1000 && payloads.answers > 500 && payloads.others > 1000);
 }
 
 /// Would catch results that depend on threads or on memory: runs on three threads at once, and on one, are the same to

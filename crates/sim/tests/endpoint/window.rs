@@ -71,7 +71,7 @@ pub(crate) fn idle() -> Pair {
 }
 
 /// Returns the payload of datagram `number`: the number, and bytes that depend on it and on the flow's salt.
-fn payload(salt: u64, number: u64) -> Vec<u8> {
+pub(crate) fn payload(salt: u64, number: u64) -> Vec<u8> {
     let length = DATA as usize - HEADERS - number as usize % 7;
     let byte = |at: usize| (salt.wrapping_mul(31) ^ number.wrapping_mul(7) ^ at as u64) as u8;
     number.to_be_bytes().into_iter().chain((8..length).map(byte)).collect()
