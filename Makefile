@@ -44,12 +44,15 @@ lint:
 	  '$(CARGO) fmt --all -- --check' \
 	  '$(CARGO) fmt --manifest-path examples/own-discipline/Cargo.toml -- --check' \
 	  '$(CARGO) fmt --manifest-path examples/own-congestion-control/Cargo.toml -- --check' \
+	  '$(CARGO) fmt --manifest-path examples/own-endpoint/Cargo.toml -- --check' \
 	  '$(CARGO) fmt --manifest-path examples/embed-choke/Cargo.toml -- --check' \
+	  '$(CARGO) fmt --manifest-path adapters/Cargo.toml --all -- --check' \
 	  '$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings' \
 	  'for family in "" red choke experimental blue accounting scheduling delay params; do \
 	    $(CARGO) check -p fairlane-qdisc --no-default-features --features "$$family" --locked; \
 	  done' \
 	  '$(CARGO) check -p fairlane-link --locked' \
+	  '$(CARGO) clippy --manifest-path adapters/Cargo.toml --target-dir target/adapters --all-targets --locked -- -D warnings' \
 	  'scripts/elsewhere' \
 	  'scripts/public-api' \
 	  'RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked' \
@@ -73,12 +76,13 @@ release:
 	  '$(CARGO) test --release --locked --no-fail-fast $(DEFAULT) --test shares deciles' \
 	  'target/release/fairlane compare --runs 1' \
 	  'bench/budgets --quick' \
-	  'for example in own-discipline own-congestion-control embed-choke; do \
+	  'for example in own-discipline own-congestion-control own-endpoint embed-choke; do \
 	    CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) run --release --locked --manifest-path examples/$$example/Cargo.toml \
 	      --target-dir target/examples; \
 	  done' \
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) test --release --locked --target-dir target/examples \
 	    --manifest-path examples/own-congestion-control/Cargo.toml' \
+	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) test --release --locked --manifest-path adapters/Cargo.toml --target-dir target/adapters' \
 	  'make --no-print-directory build PROFILE=release' \
 	  'tests/chaos/run $(CURDIR)/target/release/fairlane' \
 	  'code=0; scripts/wasm || code=$$?; [ $$code != 2 ] || tests/skip/skips.py scripts/wasm wasm "nothing builds WebAssembly here"; \
@@ -91,6 +95,7 @@ release:
 deny:
 	@scripts/steps deny \
 	  'target/tools/bin/cargo-deny --all-features check bans licenses sources' \
+	  'target/tools/bin/cargo-deny --manifest-path adapters/Cargo.toml --config deny.toml check bans licenses sources' \
 	  'scripts/package --pack'
 
 build:

@@ -8,7 +8,7 @@ use fairlane_outcome::tables::write_dir;
 use fairlane_outcome::{Extent, Outcome};
 use fairlane_qdisc::Kind;
 use fairlane_runner::compare::once;
-use fairlane_scenario::{Document, ScenarioError, bundled};
+use fairlane_scenario::{Document, ScenarioError, Traffic, bundled};
 
 use crate::args::shared::{Disciplines, Overrides};
 use crate::files::Outputs;
@@ -27,6 +27,16 @@ pub(crate) fn document(file: Option<&Path>, overrides: &Overrides) -> Result<Doc
         document.set("seed", &seed.to_string())?;
     }
     Ok(document)
+}
+
+/// Reads a scenario for the simulator as [`document`] does, and refuses one with endpoints.
+pub(crate) fn simulated(file: Option<&Path>, overrides: &Overrides) -> Result<Document, Failure> {
+    let document = document(file, overrides)?;
+    let groups = document.scenario().map(|scenario| scenario.flows).unwrap_or_default();
+    let Some(group) = groups.iter().find(|group| group.traffic == Traffic::Endpoint) else { return Ok(document) };
+    let key = format!("flows.{}.kind", group.name);
+    let help = "write one that calls fairlane_sim::run_endpoints, see docs/transports.md";
+    Err(document.refuse(&key, "an endpoint needs a program that brings the transport", help).into())
 }
 
 /// Reads a file, standard input, or a scenario that is compiled in; a file of that name takes precedence.

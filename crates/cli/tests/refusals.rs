@@ -54,6 +54,17 @@ fn words_that_are_not_known() {
     refused(&["sweep", &file, "--vary", "flows.cbr.rate=1mbit", "--show", "flows"], &["write end-to-end or all"]);
 }
 
+/// Would catch a command that simulates a scenario without its transports, or does not say where they are asked for.
+#[test]
+fn endpoints_without_a_program() {
+    let place = Place::new();
+    let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"own\"\nkind = \"endpoint\"\n";
+    let file = place.write("own.toml", text);
+    for args in [&["run"][..], &["check"], &["compare"], &["sweep", "--vary", "bottleneck.rate=1mbit"]] {
+        refused(&[args, &[&file]].concat(), &["own.toml:6:8", "flows.own.kind", "run_endpoints", "transports.md"]);
+    }
+}
+
 #[test]
 fn parameters_without_unit_or_sense() {
     let (_place, file) = Place::with_small();

@@ -4,10 +4,13 @@ use std::fs;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use fairlane_outcome::Extent;
+use fairlane_qdisc::Time;
 use fairlane_runner::files::{check_distinct, check_file};
 use fairlane_runner::{Batch, Error, Job, LinkLog, PacketCapture, Recorder, Records};
 use fairlane_scenario::{Document, Scenario};
-use fairlane_sim::Control;
+use fairlane_sim::endpoint::{Ecn, Endpoint, Outgoing, Pair};
+use fairlane_sim::{Control, run_endpoints};
 
 /// A shaper that is adjusted before a link that becomes slow.
 const ADJUSTED: &str = r#"
@@ -48,6 +51,49 @@ fn a_recorded_run_has_the_outcome_and_the_timeline_of_any_other() {
     assert!(format!("{ours:?}") == format!("{theirs:?}"), "the rates of the shaper are {:?}", ours.shapers[0].rate_bps);
     for file in ["x.pcap", "x.log", "x.trace"] {
         assert!(fs::metadata(folder.path().join(file)).unwrap().len() > 1000, "{file}");
+    }
+}
+
+/// Sends one datagram of 100 bytes, of 200 on the wire.
+#[derive(Debug)]
+struct Once(bool);
+
+impl Endpoint for Once {
+    fn start(&mut self, _now: Time) {}
+    fn receive(&mut self, _now: Time, _datagram: &mut Vec<u8>, _ecn: Ecn) {}
+    fn transmit(&mut self, _now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing> {
+        datagram.extend(1..=100);
+        std::mem::take(&mut self.0).then(|| Outgoing::new(200))
+    }
+    fn deadline(&mut self) -> Option<Time> {
+        None
+    }
+    fn on_timer(&mut self, _now: Time) {}
+    fn delivered_bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// Each way has one packet behind headers of 24 bytes of the file, 16 of the packet, 20 of IPv4 and 8 of UDP. Would
+/// catch a payload that is missing, is another one's, or hides the size on the wire.
+#[test]
+fn a_capture_has_the_payloads_of_endpoints() {
+    let text = "duration = \"2s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"own\"\nkind = \"endpoint\"\n";
+    let scenario = Document::parse("own.toml", text).unwrap().scenario().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own.pcap");
+    let mut capture = PacketCapture::create(&file, &scenario).unwrap();
+    let pair = |_: &str, _, _| Some(Pair::new(Once(true), Once(true)));
+    run_endpoints(&scenario, 0, &Control::default(), &mut capture, pair).unwrap();
+    capture.finish(Extent::Whole).unwrap();
+    let bytes = fs::read(file).unwrap();
+    let packets: Vec<&[u8]> = bytes[24..].chunks(16 + 128).collect();
+    assert_eq!(packets.len(), 2);
+    for packet in packets {
+        // The numbers of the bytes captured and of those on the wire, in either order of bytes.
+        let number = |bytes: &[u8]| bytes.iter().sum::<u8>();
+        assert_eq!((number(&packet[8..12]), number(&packet[12..16])), (128, 200));
+        assert!(packet[16 + 28..].iter().copied().eq(1..=100));
     }
 }
 

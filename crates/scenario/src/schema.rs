@@ -71,8 +71,11 @@ fn flow() -> Value {
     choice("a group of flows with the same parameters", &all, &["name", "kind"], rules)
 }
 
-/// The rules of the sources of a kind; the first is the default.
+/// The rules of the sources of a kind; the first is the default. A kind with one source has no key for it.
 fn of_sources(sources: &[(&str, Vec<Row>)], all: &[Merged]) -> Value {
+    if let [(_, rows)] = sources {
+        return only(rows, all);
+    }
     let rules = sources.iter().enumerate();
     let rules = rules.map(|(index, (name, rows))| when("source", name, index == 0, &only(rows, all)));
     let rules = rules.collect::<Vec<_>>();

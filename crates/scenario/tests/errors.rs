@@ -159,6 +159,16 @@ const DUMBBELL_CASES: &[Case] = &[
     // Choices.
     ("\"choke\"", "‸\"chok\"", &["bottleneck.queue.kind: ", "\"chok\"", "did you mean \"choke\"?"]),
     ("kind = \"udp\"", "kind = ‸\"dcp\"", &["flows.cbr.kind: ", "\"dcp\"", "tcp, udp, tfrc"]),
+    (
+        "kind = \"udp\"\nrate",
+        "kind = \"endpoint\"\n‸rate",
+        &["flows.cbr.rate: ", "an endpoint finds its rate by itself"],
+    ),
+    (
+        "kind = \"udp\"\nrate = \"2mbit\"\npacket",
+        "kind = \"endpoint\"\n‸packet",
+        &["flows.cbr.packet: ", "gives each datagram its size"],
+    ),
     ("cc = \"reno\"", "cc = ‸\"qubic\"", &["flows.ftp.cc: ", "no congestion control", "did you mean \"cubic\"?"]),
     ("cc = \"reno\"", "cc = ‸\"new-reno\"", &["flows.ftp.cc: ", "did you mean \"newreno\"?"]),
     ("preset = \"ns2-1999\"", "preset = ‸\"ns2\"", &["tcp.preset: ", "ns2-1999, modern"]),

@@ -22,7 +22,7 @@ rate = "1gbit"
 "#;
 
 /// Groups that have all keys with defaults.
-const GROUPS: [&str; 10] = [
+const GROUPS: [&str; 11] = [
     "kind = \"tcp\"",
     "kind = \"tcp\"\nsource = \"transfers\"\nsize = \"1p\"",
     "kind = \"tcp\"\nsource = \"web\"\nsize = \"1p\"\nobjects = 1\nconnections = 1",
@@ -33,6 +33,7 @@ const GROUPS: [&str; 10] = [
     "kind = \"udp\"\nrate = \"1mbit\"\nsource = \"geometric\"\nslot = \"1ms\"",
     "kind = \"udp\"\nrate = \"1mbit\"\nsource = \"ssmp\"\nslot = \"1ms\"",
     "kind = \"tfrc\"",
+    "kind = \"endpoint\"",
 ];
 
 /// A valid file whose group has these keys.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use fairlane_qdisc::Time;
 
-/// The most results that an endpoint may give at one time: datagrams, others to wake, and deadlines that have come.
+/// The most datagrams, deadlines that have come, and rounds of waking others, that an endpoint may have at one time.
 /// More are an endless loop.
 pub const MOST_CALLS: u32 = 65_536;
 
@@ -22,7 +22,8 @@ pub const LARGEST: u32 = 65_535;
 /// [`deadline`](Self::deadline). It may ask at other times as well.
 ///
 /// A run is repeatable if the endpoint is: it must read no clock and no randomness but the seed that its maker was
-/// given. If a method panics, the run ends with an [`EndpointError`], where programs unwind.
+/// given. If a method panics, the run ends with an [`EndpointError`], unless the program is built with `panic =
+/// "abort"`.
 pub trait Endpoint: fmt::Debug + Send {
     /// Begins, when the flow starts: first the sink, then the source. Nothing is called before.
     fn start(&mut self, now: Time);
@@ -41,15 +42,16 @@ pub trait Endpoint: fmt::Debug + Send {
     fn on_timer(&mut self, now: Time);
 
     /// Returns the number in the group of another flow whose endpoint at the same end wants to send now; `None` if
-    /// there is none. Endpoints that share state need it, such as those of a server that relays datagrams.
+    /// there is none. Give each such flow once. Endpoints that share state need it, such as those of a server that
+    /// relays datagrams.
     ///
     /// By default `None`.
     fn wake(&mut self) -> Option<u32> {
         None
     }
 
-    /// Returns the bytes that it has delivered to its application since the start. Those of the sink are the flow's
-    /// goodput.
+    /// Returns the bytes that it has delivered to its application since the start, which never become fewer. Those of
+    /// the sink are the flow's goodput.
     fn delivered_bytes(&self) -> u64;
 }
 
@@ -133,9 +135,10 @@ pub enum Problem {
     Panic(String),
     /// A datagram had this size on the wire, which is none of 1 to [`LARGEST`] bytes.
     Size(u32),
-    /// This method would not return `None`, though time stood still for [`MOST_CALLS`] results.
+    /// This method would not return `None` while time stood still: it had given [`MOST_CALLS`] datagrams, or had woken
+    /// more flows than its group has.
     Endless(&'static str),
-    /// Its deadline was this time, which had passed, after [`MOST_CALLS`] results.
+    /// Its deadline was this time, which had passed, after [`MOST_CALLS`] calls.
     PastDeadline(Time),
     /// It woke the flow of this number, which the group does not have.
     NoFlow(u32),
@@ -160,7 +163,7 @@ impl fmt::Display for Problem {
                 write!(f, "a datagram of {bytes} bytes on the wire cannot be sent; give it 1 to {LARGEST}")
             }
             Self::Endless(method) => {
-                write!(f, "`{method}` gave {MOST_CALLS} results at once; let it return None until time has passed")
+                write!(f, "`{method}` gives results without end; let it return None until time has passed")
             }
             Self::PastDeadline(deadline) => {
                 let seconds = deadline.as_secs();

@@ -72,3 +72,7 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/congestion-control.md")]
 struct OwnCongestionControl;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/transports.md")]
+struct Transports;

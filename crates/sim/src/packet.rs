@@ -92,6 +92,9 @@ impl Flags {
     /// The third bit of accurate ECN (RFC 9768); the lower ones are [`CWR`](Self::CWR) and [`ECE`](Self::ECE).
     pub(crate) const AE: Self = Self::of(1024);
 
+    /// The index in the packet is that of a payload, not of SACK blocks.
+    pub(crate) const PAYLOAD: Self = Self::of(2048);
+
     /// Returns the flags of these bits.
     const fn of(bits: u16) -> Self {
         match NonZeroU16::new(bits | ANY.get()) {

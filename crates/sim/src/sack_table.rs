@@ -76,6 +76,11 @@ impl SackTable {
         index
     }
 
+    /// Returns the payload at `index`, which is not [`NO_SACK`].
+    pub(crate) fn payload(&self, index: u32) -> &[u8] {
+        &self.datagrams[index as usize]
+    }
+
     /// Removes the payload at `index`, which is not [`NO_SACK`], and makes it the [`datagram`](Self::datagram).
     pub(crate) fn take_datagram(&mut self, index: u32) {
         self.free.push(index);

@@ -11,7 +11,7 @@ use crate::shared;
 
 /// Checks a scenario as `fairlane run` would, and prints its description.
 pub(crate) fn execute(args: &CheckArgs) -> Result<(), Failure> {
-    let scenario = shared::document(Some(&args.file), &args.overrides)?.scenario()?;
+    let scenario = shared::simulated(Some(&args.file), &args.overrides)?.scenario()?;
     let needs = Needs::of([&scenario], 1, None);
     needs.check()?;
     fairlane_runner::check(&scenario, "")?;

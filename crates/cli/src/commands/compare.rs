@@ -46,7 +46,7 @@ struct BatchSeries {
 impl CompareCommand {
     /// Reads and checks everything.
     pub(crate) fn new(args: CompareArgs) -> Result<Self, Failure> {
-        let document = shared::document(args.file.as_deref(), &args.overrides)?;
+        let document = shared::simulated(args.file.as_deref(), &args.overrides)?;
         let scenario = document.scenario()?;
         let jobs = jobs(&args, &scenario)?;
         let series = args.series.asked().map(|(path, interval)| BatchSeries {

@@ -63,7 +63,7 @@ struct RecordFiles {
 impl RunCommand {
     /// Reads and checks everything.
     pub(crate) fn new(args: RunArgs) -> Result<Self, Failure> {
-        let document = shared::document(Some(&args.file), &args.overrides)?;
+        let document = shared::simulated(Some(&args.file), &args.overrides)?;
         let scenario = document.scenario()?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let files = RecordFiles {

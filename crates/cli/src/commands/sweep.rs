@@ -45,7 +45,7 @@ pub(crate) struct SweepCommand {
 impl SweepCommand {
     /// Reads and checks everything, each point of the sweep too.
     pub(crate) fn new(args: SweepArgs) -> Result<Self, Failure> {
-        let document = shared::document(Some(&args.file), &args.overrides)?;
+        let document = shared::simulated(Some(&args.file), &args.overrides)?;
         let varies = args.vary.iter().map(|vary| Vary::parse(vary)).collect::<Result<Vec<_>, _>>()?;
         let jobs = jobs(&document, &varies)?;
         let outputs = Outputs::default().table("--out", args.out.as_deref()).file("--html", args.page.html.as_deref());

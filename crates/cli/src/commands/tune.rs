@@ -21,7 +21,7 @@ impl TuneCommand {
     /// Reads and checks everything.
     pub(crate) fn new(args: &TuneArgs) -> Result<Self, Failure> {
         let goal = args.goal.parse().map_err(|error| misread("--goal", &error))?;
-        let document = shared::document(Some(&args.file), &args.overrides)?;
+        let document = shared::simulated(Some(&args.file), &args.overrides)?;
         let settings = TuneSettings { kind: args.queue, goal, runs: args.runs, budget: args.budget };
         let plan = TunePlan::new(&document, settings, args.threads.jobs).map_err(failure)?;
         Ok(Self { plan, threads: args.threads.jobs, json: args.form.json })

@@ -96,8 +96,8 @@ fn the_same_arrivals_have_the_same_drops_and_deliveries() {
             None
         };
         run_with(&scenario, 0, &Control::default(), &mut log, host).unwrap_or_else(|error| panic!("{error}"));
-        let host = Host { rate: mbit(8), seed: seed.expect("a link") };
-        let discipline = scenario.links[0].forward.queue.build(&host).expect("parameters in range");
+        let config = scenario.links[0].forward.queue.config();
+        let discipline = config.build(seed.expect("a link")).expect("parameters in range");
         let mut link = link(Config { delay: Duration::from_millis(10), ..Config::new(mbit(8)) }, discipline);
         let popped = cross(&mut link, log.arrived);
         let popped: Vec<_> = popped.iter().map(|(at, packet)| (*at, packet.flow, packet.id)).collect();

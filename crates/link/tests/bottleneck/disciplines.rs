@@ -4,7 +4,7 @@ use fairlane_link::Config;
 use fairlane_qdisc::discipline::cake::{self, Cake};
 use fairlane_qdisc::discipline::choke::{self, Choke};
 use fairlane_qdisc::discipline::codel::{self, Codel, CodelParameters};
-use fairlane_qdisc::{BoxQdisc, Qdisc, Reason, Seed, SimplePacket, Time};
+use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Qdisc, Reason, Seed, SimplePacket, Status, Time};
 
 use crate::caller::{cross, link, mbit};
 
@@ -50,4 +50,36 @@ fn a_discipline_that_holds_packets_back_is_asked_when_it_is_ready() {
     let popped = cross(&mut link(Config::new(mbit(8)), queue), flood().take(100));
     let times: Vec<u64> = popped.iter().map(|(at, _)| at.as_nanos()).collect();
     assert_eq!(times, (0..100).map(|n| 1_000_000 + n * 4_000_000).collect::<Vec<u64>>());
+}
+
+/// A discipline that is always ready, it says, and keeps its packets.
+#[derive(Default)]
+struct Keeper {
+    kept: usize,
+    counters: Counters,
+}
+
+impl Qdisc<SimplePacket> for Keeper {
+    fn enqueue(&mut self, _now: Time, _packet: SimplePacket, _sink: &mut dyn DropSink<SimplePacket>) {
+        self.kept += 1;
+    }
+    fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<SimplePacket>) -> Option<SimplePacket> {
+        None
+    }
+    fn status(&self) -> Status {
+        let mut status = Status::new(self.kept, 0);
+        status.ready_at = Some(Time::ZERO);
+        status
+    }
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
+
+/// Would catch an endless loop in a call, or of the caller's events, on a discipline that breaks its promise.
+#[test]
+fn time_advances_though_a_discipline_stalls() {
+    let mut link = link(Config::new(mbit(8)), Keeper::default());
+    link.push(Time::ZERO, SimplePacket::new(1, 1000));
+    assert_eq!((link.pop(Time::from_nanos(9)), link.next()), (None, Some(Time::from_nanos(10))));
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,10 +35,10 @@ const MOST_SHIFT: u8 = 14;
 /// Writes each packet that leaves a queue of a link between nodes, warm-up included, as a packet capture: pcap with
 /// nanosecond times from the start of the run.
 ///
-/// The capture has headers only: IPv4 with a pair of addresses for each flow, and TCP or UDP. Each packet has its size
-/// on the wire (an acknowledgement more if its options need it), and a TTL of 64 less one for each link that it has
-/// entered. TCP has the window, timestamps, SACK blocks and ECN flags of the simulation, after a handshake, simulated
-/// or not.
+/// The capture has IPv4 headers with a pair of addresses for each flow, TCP or UDP headers, and payloads only of
+/// endpoints, as data of UDP that end with the packet's size on the wire. Each packet has its size on the wire (an
+/// acknowledgement more if its options need it), and a TTL of 64 less one for each link that it has entered. TCP has
+/// the window, timestamps, SACK blocks and ECN flags of the simulation, after a handshake, simulated or not.
 #[derive(Debug)]
 pub struct PacketCapture {
     path: PathBuf,
@@ -45,8 +46,10 @@ pub struct PacketCapture {
     /// One for each flow.
     flows: Vec<Flow>,
     /// Packets of plain links whose time has not come, by time and order.
-    waiting: BTreeMap<(Time, u64), PacketEvent>,
+    waiting: BTreeMap<(Time, u64), (PacketEvent, Vec<u8>)>,
     waited: u64,
+    /// The payload of the event that follows; empty for packets without one.
+    payload: Vec<u8>,
     /// The first error.
     failed: Option<PcapError>,
 }
@@ -140,7 +143,15 @@ impl PacketCapture {
         for group in &scenario.flows {
             flows.extend(std::iter::repeat_n(Flow::of(group), group.count as usize));
         }
-        Ok(Self { path: path.to_owned(), writer, flows, waiting: BTreeMap::new(), waited: 0, failed: None })
+        Ok(Self {
+            path: path.to_owned(),
+            writer,
+            flows,
+            waiting: BTreeMap::new(),
+            waited: 0,
+            payload: Vec::new(),
+            failed: None,
+        })
     }
 
     /// Returns true if a packet could not be written.
@@ -165,18 +176,18 @@ impl PacketCapture {
     /// Writes the waiting packets whose time is not after `now`.
     fn write_waiting(&mut self, now: Time) {
         while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now) {
-            let event = first.remove();
-            self.write_unless_failed(&event);
+            let (event, data) = first.remove();
+            self.write_unless_failed(&event, &data);
         }
     }
 
-    fn write_unless_failed(&mut self, event: &PacketEvent) {
+    fn write_unless_failed(&mut self, event: &PacketEvent, data: &[u8]) {
         if self.failed.is_none() {
-            self.failed = self.write(event).err();
+            self.failed = self.write(event, data).err();
         }
     }
 
-    fn write(&mut self, event: &PacketEvent) -> Result<(), PcapError> {
+    fn write(&mut self, event: &PacketEvent, data: &[u8]) -> Result<(), PcapError> {
         let Some(flow) = self.flows.get_mut(event.flow as usize) else { return Ok(()) };
         let back = event.kind.goes_back();
         let path = if back { &flow.back } else { &flow.path };
@@ -185,9 +196,9 @@ impl PacketCapture {
         let at = Duration::from_nanos(event.at.as_nanos());
         let payload = flow.payload;
         let (headers, length) = match &mut flow.tcp {
-            None => (udp(event, place), event.bytes),
+            None => (udp(event, place, data), event.bytes),
             Some(fields) => {
-                if !std::mem::replace(&mut fields.greeted, true) {
+                if !mem::replace(&mut fields.greeted, true) {
                     for headers in handshake(fields, payload, event.at, place) {
                         self.writer.write_packet(&PcapPacket::new(at, headers.len() as u32, &headers))?;
                     }
@@ -217,14 +228,15 @@ fn refused(path: &Path, error: PcapError) -> Error {
     }
 }
 
-/// Returns the headers of a packet of UDP or TFRC.
-fn udp(event: &PacketEvent, place: Place) -> Vec<u8> {
+/// Returns the headers of a packet of UDP, TFRC or an endpoint, and as much of its data as the packet has room for.
+fn udp(event: &PacketEvent, place: Place, data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(event.bytes).unwrap_or(u16::MAX);
     let mut bytes = ip(event, place, IpNumber::UDP, length).to_bytes().to_vec();
     let (source_port, destination_port) = ports(place);
     // Checksum 0 means no checksum (RFC 768).
     let length = length.saturating_sub(Ipv4Header::MIN_LEN as u16);
     bytes.extend_from_slice(&UdpHeader { source_port, destination_port, length, checksum: 0 }.to_bytes());
+    bytes.extend_from_slice(data);
     bytes.truncate(event.bytes as usize);
     bytes
 }
@@ -358,14 +370,19 @@ fn ip(event: &PacketEvent, place: Place, protocol: IpNumber, length: u16) -> Ipv
 impl Observer for PacketCapture {
     fn packet(&mut self, event: &PacketEvent) {
         self.write_waiting(event.at);
+        let data = mem::take(&mut self.payload);
         if matches!(event.queue_event, QueueEvent::Departed { .. }) {
-            self.write_unless_failed(event);
+            self.write_unless_failed(event, &data);
         }
     }
 
     fn passed(&mut self, event: &PacketEvent) {
         self.waited += 1;
-        self.waiting.insert((event.at, self.waited), *event);
+        self.waiting.insert((event.at, self.waited), (*event, mem::take(&mut self.payload)));
+    }
+
+    fn payload(&mut self, payload: &[u8]) {
+        self.payload.extend_from_slice(payload);
     }
 
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}

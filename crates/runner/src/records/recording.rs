@@ -124,6 +124,10 @@ impl Observer for RecordsObserver<'_> {
         self.records.each().passed(event);
     }
 
+    fn payload(&mut self, payload: &[u8]) {
+        self.records.each().payload(payload);
+    }
+
     fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
         self.records.each().delivered(at, flow, seq);
     }

@@ -163,11 +163,7 @@ impl Host {
                 self.count_call(now, Problem::Endless("transmit"))?;
                 self.send(now, outgoing, common, network)?;
             }
-            while let Some(index) = self.call(|endpoint| endpoint.wake())? {
-                self.count_call(now, Problem::Endless("wake"))?;
-                let woken = self.flows.clone().nth(index as usize).ok_or(Problem::NoFlow(index))?;
-                network.events.push(now, timer_of(self.end, woken));
-            }
+            self.wake_others(now, network)?;
             let deadline = self.call(|endpoint| endpoint.deadline())?;
             let Some(due) = deadline.filter(|deadline| *deadline <= now) else {
                 self.timer.set(deadline, timer_of(self.end, common.id), &mut network.events);
@@ -179,6 +175,21 @@ impl Host {
         if self.end == End::Sink {
             let delivered = self.call(|endpoint| endpoint.delivered_bytes())?;
             common.totals.unique_bytes = common.totals.unique_bytes.max(delivered);
+        }
+        Ok(())
+    }
+
+    /// Schedules events for the flows that the endpoint wakes: as many as the group has at most, since no flow need be
+    /// woken twice.
+    fn wake_others<O: Observer>(&mut self, now: Time, network: &mut Network<O>) -> Result<(), Problem> {
+        let mut left = self.flows.len();
+        while let Some(index) = self.call(|endpoint| endpoint.wake())? {
+            if left == self.flows.len() {
+                self.count_call(now, Problem::Endless("wake"))?;
+            }
+            left = left.checked_sub(1).ok_or(Problem::Endless("wake"))?;
+            let woken = self.flows.clone().nth(index as usize).ok_or(Problem::NoFlow(index))?;
+            network.events.push(now, timer_of(self.end, woken));
         }
         Ok(())
     }
@@ -202,7 +213,7 @@ impl Host {
         }
         let (seq, sack) = (self.next_seq, network.records.sacks.keep_datagram());
         self.next_seq = seq.wrapping_add(1);
-        let (class, flags) = (class & !0b11, flags_of(ecn));
+        let (class, flags) = (class & !0b11, flags_of(ecn).with(Flags::PAYLOAD, true));
         let packet = Packet { seq, bytes, sack, class, ..common.data(now, flags) };
         let packet = match self.end {
             End::Source => {

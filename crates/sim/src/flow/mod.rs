@@ -24,7 +24,6 @@ use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::network::route::Routes;
 use crate::packet::{Flags, Packet};
-use crate::run::error::Error;
 use crate::tcp::TcpSender;
 use crate::tcp::congestion::FlowAlgorithm;
 
@@ -57,10 +56,8 @@ enum Endpoints {
 
 impl Flow {
     /// Returns flow `id`, which has number `index` in `group`. `browser` is the number of its browser, if it is a
-    /// connection of one, `pair` what a program brings for it, and `own` a congestion control of the program.
-    ///
-    /// # Errors
-    /// The flow is one of endpoints, and there are none.
+    /// connection of one, `pair` its endpoints, and `own` a congestion control of the program. Returns `None` if it
+    /// needs endpoints and has none.
     pub(crate) fn new(
         id: u32,
         (group, index): (&FlowGroup, u32),
@@ -69,19 +66,16 @@ impl Flow {
         browser: Option<u32>,
         pair: Option<Pair>,
         own: Option<FlowAlgorithm>,
-    ) -> Result<Self, Error> {
+    ) -> Option<Self> {
         let common = Common::new(id, group, routes);
         let bytes = common.bytes;
         let endpoints = match &group.traffic {
             Traffic::Tcp(tcp) => Endpoints::Tcp(Connection::new(tcp, &common, seed, browser, own)),
             Traffic::Udp(udp) => Endpoints::Udp(Datagrams::new(udp, index, bytes, seed)),
             Traffic::Tfrc(tfrc) => Endpoints::Tfrc(Box::new(RateControlled::new(tfrc, bytes, seed))),
-            Traffic::Endpoint => {
-                let pair = pair.ok_or_else(|| Error::NoEndpoint { group: group.name.clone(), index })?;
-                Endpoints::External(Box::new(External::new(id, (group, index), pair)))
-            }
+            Traffic::Endpoint => Endpoints::External(Box::new(External::new(id, (group, index), pair?))),
         };
-        Ok(Self { common, endpoints })
+        Some(Self { common, endpoints })
     }
 
     /// Draws the time of the flow's first event.

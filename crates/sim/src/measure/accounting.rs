@@ -44,6 +44,13 @@ impl<O: Observer> Records<O> {
         }
     }
 
+    /// Shows the observer the payload of `packet`, if it has one.
+    pub(crate) fn show_payload(&mut self, packet: &Packet) {
+        if packet.flags.has(Flags::PAYLOAD) {
+            self.observer.payload(self.sacks.payload(packet.sack));
+        }
+    }
+
     /// Returns the event of `packet` at a link, without a backlog and an average.
     pub(crate) fn event(&self, at: Time, link: u32, packet: &Packet, queue_event: QueueEvent) -> PacketEvent {
         PacketEvent {
@@ -113,6 +120,7 @@ impl<O: Observer> QueueAccounting<'_, O> {
         if O::ACTIVE {
             let event = self.records.event(now, self.link, packet, queue_event);
             let (backlog, average) = self.records.shown;
+            self.records.show_payload(packet);
             self.records.observer.packet(&PacketEvent { backlog, average, ..event });
         }
     }

@@ -84,6 +84,10 @@ pub trait Observer {
     /// that the packet waits.
     fn passed(&mut self, _event: &PacketEvent) {}
 
+    /// Called before [`packet`](Self::packet) and [`passed`](Self::passed) of a datagram of an
+    /// [endpoint](crate::endpoint), with its payload.
+    fn payload(&mut self, _payload: &[u8]) {}
+
     /// Called when a data packet reaches its receiver.
     fn delivered(&mut self, at: Time, flow: u32, seq: u32);
 
@@ -125,6 +129,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn passed(&mut self, event: &PacketEvent) {
         self.0.passed(event);
         self.1.passed(event);
+    }
+    fn payload(&mut self, payload: &[u8]) {
+        self.0.payload(payload);
+        self.1.payload(payload);
     }
     fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
         self.0.delivered(at, flow, seq);
@@ -169,6 +177,11 @@ impl<O: Observer> Observer for Option<O> {
             observer.passed(event);
         }
     }
+    fn payload(&mut self, payload: &[u8]) {
+        if let Some(observer) = self {
+            observer.payload(payload);
+        }
+    }
     fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
         if let Some(observer) = self {
             observer.delivered(at, flow, seq);
@@ -209,6 +222,9 @@ impl<O: Observer> Observer for &mut O {
     }
     fn passed(&mut self, event: &PacketEvent) {
         (**self).passed(event);
+    }
+    fn payload(&mut self, payload: &[u8]) {
+        (**self).payload(payload);
     }
     fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
         (**self).delivered(at, flow, seq);

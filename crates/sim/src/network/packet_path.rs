@@ -101,6 +101,7 @@ impl<O: Observer> Network<O> {
         if O::ACTIVE && link < self.topology.first_host_link {
             let departed = QueueEvent::Departed { sojourn: begin - now };
             let event = self.records.event(begin, link, packet, departed);
+            self.records.show_payload(packet);
             self.records.observer.passed(&event);
         }
         Some(arrival)

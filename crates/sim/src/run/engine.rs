@@ -171,7 +171,8 @@ impl<'s, O: Observer> Engine<'s, O> {
                     faults: faults.clone(),
                 });
                 let routes = network.topology.routes_of(id);
-                let mut flow = Flow::new(id, (group, index), routes, seed, browser, pair, own)?;
+                let flow = Flow::new(id, (group, index), routes, seed, browser, pair, own);
+                let mut flow = flow.ok_or_else(|| Error::NoEndpoint { group: group.name.clone(), index })?;
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }

@@ -3,24 +3,34 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use fairlane_qdisc::Time;
+use fairlane_qdisc::{Duration, Time};
 use fairlane_sim::endpoint::{Ecn, Endpoint, Outgoing, Pair};
 
 /// The size of a datagram on the wire in bytes; its payload has 28 less, as behind headers of IPv4 and UDP.
 pub(crate) const DATA: u32 = 1000;
 pub(crate) const HEADERS: usize = 28;
 /// The size of an acknowledgement on the wire in bytes.
-pub(crate) const ACK: u32 = 40;
+const ACK: u32 = 40;
 
-/// Keeps `window` datagrams in flight and resends none.
-#[derive(Debug)]
-pub(crate) struct WindowSender {
+/// A fixed window of datagrams.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
     pub(crate) window: u64,
     pub(crate) ecn: Ecn,
+    /// Tells the payloads of flows apart.
     pub(crate) salt: u64,
+    /// Every 100 ms those that have not been acknowledged leave the window; none is sent again.
+    pub(crate) refills: bool,
+}
+
+const REFILL: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+struct WindowSender {
+    config: Window,
     sent: u64,
     acknowledged: u64,
-    started: bool,
+    refill: Option<Time>,
 }
 
 /// What a receiver has seen.
@@ -35,17 +45,29 @@ pub(crate) struct Seen {
 
 /// Acknowledges each datagram by its number.
 #[derive(Debug, Default)]
-pub(crate) struct WindowReceiver {
-    pub(crate) salt: u64,
-    pub(crate) seen: Arc<Mutex<Seen>>,
+struct WindowReceiver {
+    salt: u64,
+    seen: Arc<Mutex<Seen>>,
     acks: Vec<u64>,
     delivered: u64,
 }
 
-impl WindowSender {
-    pub(crate) fn new(window: u64) -> Self {
-        Self { window, ecn: Ecn::NotEct, salt: 0, sent: 0, acknowledged: 0, started: false }
+impl Window {
+    pub(crate) const fn of(window: u64) -> Self {
+        Self { window, ecn: Ecn::NotEct, salt: 0, refills: false }
     }
+
+    /// Returns a sender and its receiver, and what that sees.
+    pub(crate) fn pair(self) -> (Pair, Arc<Mutex<Seen>>) {
+        let receiver = WindowReceiver { salt: self.salt, ..WindowReceiver::default() };
+        let seen = Arc::clone(&receiver.seen);
+        (Pair::new(WindowSender { config: self, sent: 0, acknowledged: 0, refill: None }, receiver), seen)
+    }
+}
+
+/// Returns a pair that sends nothing.
+pub(crate) fn idle() -> Pair {
+    Window::of(0).pair().0
 }
 
 /// Returns the payload of datagram `number`: the number, and bytes that depend on it and on the flow's salt.
@@ -60,31 +82,29 @@ fn number_of(datagram: &[u8]) -> u64 {
 }
 
 impl Endpoint for WindowSender {
-    fn start(&mut self, _now: Time) {
-        self.started = true;
+    fn start(&mut self, now: Time) {
+        self.refill = self.config.refills.then_some(now + REFILL);
     }
-
     fn receive(&mut self, _now: Time, datagram: &mut Vec<u8>, _ecn: Ecn) {
         assert_eq!(datagram.len(), 8);
-        self.acknowledged += 1;
+        self.acknowledged = self.sent.min(self.acknowledged + 1);
     }
-
     fn transmit(&mut self, _now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing> {
         assert!(datagram.is_empty());
-        if !self.started || self.sent - self.acknowledged >= self.window {
+        if self.sent - self.acknowledged >= self.config.window {
             return None;
         }
-        datagram.extend(payload(self.salt, self.sent));
+        datagram.extend(payload(self.config.salt, self.sent));
         self.sent += 1;
-        Some(Outgoing { ecn: self.ecn, ..Outgoing::new(DATA) })
+        Some(Outgoing { ecn: self.config.ecn, ..Outgoing::new(DATA) })
     }
-
     fn deadline(&mut self) -> Option<Time> {
-        None
+        self.refill
     }
-
-    fn on_timer(&mut self, _now: Time) {}
-
+    fn on_timer(&mut self, now: Time) {
+        self.refill = Some(now + REFILL);
+        self.acknowledged = self.sent;
+    }
     fn delivered_bytes(&self) -> u64 {
         0
     }
@@ -92,7 +112,6 @@ impl Endpoint for WindowSender {
 
 impl Endpoint for WindowReceiver {
     fn start(&mut self, _now: Time) {}
-
     fn receive(&mut self, now: Time, datagram: &mut Vec<u8>, ecn: Ecn) {
         let number = number_of(datagram);
         let mut seen = self.seen.lock().expect("nobody panicked");
@@ -104,32 +123,17 @@ impl Endpoint for WindowReceiver {
         // A receiver may keep the buffer.
         drop(std::mem::take(datagram));
     }
-
     fn transmit(&mut self, _now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing> {
         let number = self.acks.pop()?;
         datagram.extend(number.to_be_bytes());
         Some(Outgoing::new(ACK))
     }
-
     fn deadline(&mut self) -> Option<Time> {
         None
     }
-
     fn on_timer(&mut self, _now: Time) {}
 
     fn delivered_bytes(&self) -> u64 {
         self.delivered
     }
-}
-
-/// Returns a sender with this window and its receiver, and what that sees.
-pub(crate) fn pair(window: u64) -> (Pair, Arc<Mutex<Seen>>) {
-    salted(WindowSender::new(window))
-}
-
-/// Returns `sender` and its receiver, and what that sees.
-pub(crate) fn salted(sender: WindowSender) -> (Pair, Arc<Mutex<Seen>>) {
-    let receiver = WindowReceiver { salt: sender.salt, ..WindowReceiver::default() };
-    let seen = Arc::clone(&receiver.seen);
-    (Pair::new(sender, receiver), seen)
 }
