@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fairlane_outcome::{Cost, Expected, FlowRun, Run, VideoRun};
 use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
-use fairlane_scenario::{Congestion, FlowGroup, Hop, Scenario, Tcp, Traffic};
+use fairlane_scenario::{FlowGroup, Hop, Scenario};
 
 use crate::build::names::link_of;
 use crate::build::packet_sizes::{browser_of, events_per_second};
@@ -28,7 +28,7 @@ use crate::run::sampling::Sampling;
 use crate::schedule::event_key::{TARGETS, Target};
 use crate::shortcuts::Shortcuts;
 use crate::tcp::CongestionFault;
-use crate::tcp::congestion::{Faults, FlowAlgorithm, Maker};
+use crate::tcp::congestion::OwnControls;
 
 /// The reason why a scenario cannot be run.
 #[derive(Debug)]
@@ -137,7 +137,10 @@ impl From<QueueError> for Error {
 /// # Errors
 /// Returns an [`Error`] if the scenario cannot be run.
 pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
-    Engine::new(Cow::Borrowed(scenario), run, observer, None, Shortcuts::default(), control)?.finish(control)
+    let own = OwnControls::new(control);
+    own.watch(scenario, || {
+        Ok(Engine::new(Cow::Borrowed(scenario), run, observer, None, Shortcuts::default(), &own)?.run(control))
+    })
 }
 
 /// Runs `scenario` as [`run`] does, with disciplines of the caller.
@@ -155,8 +158,10 @@ pub fn run_with(
     observer: &mut impl Observer,
     mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
 ) -> Result<Run, Error> {
-    Engine::new(Cow::Borrowed(scenario), run, observer, Some(&mut custom), Shortcuts::default(), control)?
-        .finish(control)
+    let (own, custom) = (OwnControls::new(control), Some(&mut custom as &mut CustomQdiscs<'_>));
+    own.watch(scenario, || {
+        Ok(Engine::new(Cow::Borrowed(scenario), run, observer, custom, Shortcuts::default(), &own)?.run(control))
+    })
 }
 
 /// Returns the memory in bytes that the flows and the hosts' links of `scenario` take. Packets, queues and results take
@@ -186,8 +191,6 @@ pub(crate) struct Engine<'s, O> {
     /// The number of changes during the run.
     pub(crate) changes: u64,
     sampling: Option<Sampling>,
-    /// The faults of congestion controls of the program.
-    pub(crate) faults: Faults,
 }
 
 impl<'s, O: Observer> Engine<'s, O> {
@@ -197,7 +200,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         observer: O,
         custom: Option<&'c mut CustomQdiscs<'c>>,
         shortcuts: Shortcuts,
-        control: &Control,
+        own: &OwnControls<'_>,
     ) -> Result<Self, Error> {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
         // Links with a shaper have a buffer as well, in each direction.
@@ -220,23 +223,17 @@ impl<'s, O: Observer> Engine<'s, O> {
         let shortcuts = if O::ACTIVE { Shortcuts::NONE } else { shortcuts };
         let topology = build(&scenario, seed, custom, shortcuts)?;
         let mut network = Network::new(topology, events_per_second(&scenario), observer);
-        let (mut flows, faults) = (Vec::with_capacity(count), Faults::default());
+        let mut flows = Vec::with_capacity(count);
         let mut browsers = Numbered::new(0, Vec::new());
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
-            let own = own_congestion(group, control)?;
             for index in 0..group.count {
                 let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
                 if let Some(web) = browser_of(group).filter(|web| index.is_multiple_of(web.connections)) {
                     browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
                 }
                 let browser = browsers.numbers().end.checked_sub(1);
-                let own = own.map(|(name, make)| FlowAlgorithm {
-                    name,
-                    make: Arc::clone(make),
-                    flow: (id, format!("{}/{index}", group.name)),
-                    faults: faults.clone(),
-                });
+                let own = own.of(group, id)?;
                 let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser, own);
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
@@ -246,19 +243,12 @@ impl<'s, O: Observer> Engine<'s, O> {
         let sampling = Sampling::of(&network.records.observer);
         let hosts = Hosts::new(Numbered::new(0, flows), browsers, Delays::new(&scenario));
         let part = EventLoop::new(network, hosts);
-        Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling, faults })
+        Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
     }
 
     /// Returns the end of the scenario.
     pub(crate) fn end(&self) -> Time {
         Time::ZERO + self.scenario.duration
-    }
-
-    /// Runs to the end, or until `control` stops it, and returns the measurements, or the first fault of a congestion
-    /// control of the program.
-    fn finish(self, control: &Control) -> Result<Run, Error> {
-        let faults = self.faults.clone();
-        faults.unless_any(self.run(control))
     }
 
     /// Runs to the end, or until `control` stops it, and returns the measurements.
@@ -395,17 +385,6 @@ impl Engine<'_, ()> {
         let run = self.result(partial);
         Run { cost: Cost { cpu_s, ..run.cost }, ..run }
     }
-}
-
-/// Returns the name of a group's congestion control and its constructor if it is one of the program.
-fn own_congestion<'c>(
-    group: &FlowGroup,
-    control: &'c Control,
-) -> Result<Option<(&'static str, &'c Arc<Maker>)>, Error> {
-    let Traffic::Tcp(Tcp { congestion: Congestion::Own(own), .. }) = group.traffic else { return Ok(None) };
-    let known = || control.congestion().map(|own| own.name).collect();
-    let unknown = || Error::UnknownCongestion { group: group.name.clone(), name: own.name, known: known() };
-    control.maker(own).map(|make| Some((own.name, make))).ok_or_else(unknown)
 }
 
 /// Returns the values that follow from the scenario alone.

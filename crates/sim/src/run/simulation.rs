@@ -7,6 +7,7 @@ use fairlane_outcome::{FlowSample, QueueSample, Run};
 use fairlane_qdisc::{BoxQdisc, Host, Rate, Time};
 use fairlane_scenario::Scenario;
 
+use crate::build::topology::CustomQdiscs;
 use crate::control::Control;
 use crate::measure::observer::Observer;
 use crate::packet::Packet;
@@ -14,6 +15,7 @@ use crate::run::changes::ChangeError;
 use crate::run::engine::{Engine, Error};
 use crate::run::sampling::queue_sample;
 use crate::shortcuts::Shortcuts;
+use crate::tcp::congestion::OwnControls;
 
 /// A run of a scenario that advances in steps, as control loops and other simulators need it.
 ///
@@ -30,7 +32,7 @@ use crate::shortcuts::Shortcuts;
 /// document.set("duration", "4s")?;
 /// document.set("warmup", "1s")?;
 /// let mut simulation = Simulation::new(&document.scenario()?, 0)?;
-/// simulation.step(Time::ZERO + Duration::from_millis(2_000), &Control::default())?;
+/// simulation.step(Time::ZERO + Duration::from_millis(2_000), &OwnControls::new(&Control::default()))?;
 /// let backlog = simulation.queues().next().map_or(0, |queue| queue.backlog.packets);
 /// assert!(backlog > 0);
 ///
@@ -85,16 +87,7 @@ impl Simulation {
     /// # Errors
     /// Returns an [`Error`] if the scenario cannot be run.
     pub fn new(scenario: &Scenario, run: u32) -> Result<Self, Error> {
-        Ok(Self {
-            engine: Engine::new(
-                Cow::Owned(scenario.clone()),
-                run,
-                (),
-                None,
-                Shortcuts::default(),
-                &Control::default(),
-            )?,
-        })
+        Self::prepare(scenario, run, (), None, Shortcuts::default())
     }
 
     /// Prepares a run with disciplines of the caller, which `custom` returns as for [`run_with`](crate::run_with).
@@ -106,16 +99,7 @@ impl Simulation {
         run: u32,
         mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
     ) -> Result<Self, Error> {
-        Ok(Self {
-            engine: Engine::new(
-                Cow::Owned(scenario.clone()),
-                run,
-                (),
-                Some(&mut custom),
-                Shortcuts::default(),
-                &Control::default(),
-            )?,
-        })
+        Self::prepare(scenario, run, (), Some(&mut custom), Shortcuts::default())
     }
 
     /// Starts a simulation as [`new`](Self::new) does, with these shortcuts. The result is the same with all.
@@ -123,7 +107,7 @@ impl Simulation {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_shortcuts(scenario: &Scenario, run: u32, shortcuts: Shortcuts) -> Result<Self, Error> {
-        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), None, shortcuts, &Control::default())? })
+        Self::prepare(scenario, run, (), None, shortcuts)
     }
 }
 
@@ -133,16 +117,18 @@ impl<O: Observer> Simulation<O> {
     /// # Errors
     /// As [`new`](Simulation::new).
     pub fn observed(scenario: &Scenario, run: u32, observer: O) -> Result<Self, Error> {
-        Ok(Self {
-            engine: Engine::new(
-                Cow::Owned(scenario.clone()),
-                run,
-                observer,
-                None,
-                Shortcuts::default(),
-                &Control::default(),
-            )?,
-        })
+        Self::prepare(scenario, run, observer, None, Shortcuts::default())
+    }
+
+    fn prepare<'c>(
+        scenario: &Scenario,
+        run: u32,
+        observer: O,
+        custom: Option<&'c mut CustomQdiscs<'c>>,
+        shortcuts: Shortcuts,
+    ) -> Result<Self, Error> {
+        let (scenario, none) = (Cow::Owned(scenario.clone()), Control::default());
+        Ok(Self { engine: Engine::new(scenario, run, observer, custom, shortcuts, &OwnControls::new(&none))? })
     }
 
     /// Returns the observer.
