@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Document, OwnCongestion, Scenario};
 use fairlane_sim::tcp::{AckSample, CongestionControl, CongestionEvent, LossState, WindowSize};
-use fairlane_sim::{Control, Fingerprint, run, run_all, run_on, undivided};
+use fairlane_sim::{Control, Fingerprint, Undivided, run, run_all, run_on, undivided};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -219,7 +219,7 @@ fn mistakes_are_errors() -> Outcome {
         (Place::Start, 0.0, "panicked: no such file".into()),
     ] {
         let error = run(&scenario(PACED, "")?, 0, &mistaken(place, value), &mut ()).unwrap_err().to_string();
-        let (place_and_time, mistake) = error.split_once(": the congestion control \"mine\" ").ok_or(error.clone())?;
+        let (place_and_time, mistake) = error.split_once(": its congestion control ").ok_or(error.clone())?;
         assert_eq!(mistake, expected);
         let at = place_and_time.strip_prefix("flow ftp/1 at ").and_then(|rest| rest.strip_suffix(" s"));
         let at: f64 = at.ok_or(error.clone())?.parse()?;
@@ -229,7 +229,7 @@ fn mistakes_are_errors() -> Outcome {
     Ok(())
 }
 
-/// Would catch a batch that loses its other runs, or the mistake, and one whose first mistake depends on the threads.
+/// Would catch a batch that loses its other runs, or the mistake, and parts of a run that call it out of order.
 #[test]
 fn a_mistake_costs_its_own_run_alone() -> Outcome {
     let control = mistaken(Place::Window, f64::NAN);
@@ -238,7 +238,7 @@ fn a_mistake_costs_its_own_run_alone() -> Outcome {
     assert_eq!(runs.iter().map(Vec::len).collect::<Vec<_>>(), [3, 0]);
     let faults = control.faults();
     assert_eq!(faults.iter().map(|fault| fault.flow.as_str()).collect::<Vec<_>>(), ["ftp/1"; 3]);
-    assert_eq!(undivided(&scenarios[1])?, None);
+    assert_eq!(undivided(&scenarios[1])?, Some(Undivided::OwnCongestion { group: "ftp".to_owned() }));
     let alone = run(&scenarios[1], 0, &control, &mut ()).unwrap_err().to_string();
     for threads in [1, 3].map(NonZeroUsize::new).into_iter().flatten() {
         assert_eq!(run_on(&scenarios[1], 0, threads, &control).unwrap_err().to_string(), alone);

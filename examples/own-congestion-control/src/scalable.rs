@@ -1,8 +1,8 @@
 //! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", Computer Communication
 //! Review 33(2), 2003): the time to recover from a loss does not depend on the window.
 //!
-//! A window above 16 segments grows by a hundredth of a segment for each acknowledged one and loses an eighth; a smaller
-//! one is that of Reno (section 2).
+//! A window above 16 segments grows by a hundredth of a segment for each acknowledged one and loses an eighth; a
+//! smaller one is that of Reno (section 2).
 
 use fairlane_sim::tcp::{AckSample, CongestionControl, CongestionEvent, WindowSize};
 

@@ -3,8 +3,8 @@
 //! that fits the measured bandwidth, so that a random loss on an idle link costs little.
 //!
 //! A sample of the bandwidth is taken each round trip: the segments acknowledged in it over its time. The estimate is
-//! nine tenths of the one before and a tenth of the sample; the threshold is the estimate times the shortest round trip.
-//! Deviation: segments that selective acknowledgements tell of count when they are acknowledged in order.
+//! nine tenths of the one before and a tenth of the sample; the threshold is the estimate times the shortest round
+//! trip. Deviation: segments that selective acknowledgements tell of count when they are acknowledged in order.
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_sim::tcp::{AckSample, CongestionControl, CongestionEvent, LossState, WindowSize};
@@ -50,9 +50,9 @@ mod tests {
 
     use super::*;
 
-    /// By hand, with round trips of 100 ms: 10 segments in the first are 100 a second, 30 in the second make 0.9 · 100 +
-    /// 0.1 · 300 = 120, and 120 a second in 100 ms are 12 segments, also of a window of 100. Acknowledgements within a
-    /// round trip add up. Would catch an estimate that each acknowledgement changes, and a window that is halved.
+    /// By hand, with round trips of 100 ms: 10 segments in the first are 100 a second, 30 in the second make 0.9 · 100
+    /// + 0.1 · 300 = 120, and 120 a second in 100 ms are 12 segments, also of a window of 100. Acknowledgements within
+    /// a round trip add up. Would catch an estimate that each acknowledgement changes, and a window that is halved.
     #[test]
     fn the_threshold_is_what_the_path_carries() {
         let mut westwood = Westwood::default();

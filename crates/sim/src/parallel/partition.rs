@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fairlane_qdisc::Duration;
-use fairlane_scenario::{FlowGroup, Scenario, Traffic};
+use fairlane_scenario::{Congestion, FlowGroup, Scenario, Tcp, Traffic};
 
 use crate::build::names::link_name;
 use crate::build::packet_sizes::{SMALLEST, browser_of, events_per_second, smallest};
@@ -32,6 +32,11 @@ pub(crate) struct Division {
 pub enum Undivided {
     /// The scenario has a single flow.
     OneFlow,
+    /// A congestion control of the program, which may share state among flows.
+    OwnCongestion {
+        /// The flow group's name.
+        group: String,
+    },
     /// Flows have no links of their own at one end: they reach the link between nodes without delay.
     NoAccess {
         /// The flow group's name.
@@ -60,6 +65,9 @@ impl fmt::Display for Undivided {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OneFlow => f.write_str("one flow cannot be divided"),
+            Self::OwnCongestion { group } => {
+                write!(f, "flows \"{group}\" have a congestion control of the program, whose calls are in order")
+            }
             Self::NoAccess { group } => {
                 write!(f, "flows \"{group}\" have no separate links with a delay; give them [access] at both ends")
             }
@@ -170,6 +178,11 @@ fn check(scenario: &Scenario, topology: &Topology) -> Result<(), Undivided> {
     }
     if let Some(group) = scenario.flows.iter().find(|group| group.traffic == Traffic::Endpoint) {
         return Err(Undivided::Endpoints { group: group.name.clone() });
+    }
+    let is_own =
+        |group: &&FlowGroup| matches!(&group.traffic, Traffic::Tcp(Tcp { congestion: Congestion::Own(_), .. }));
+    if let Some(group) = scenario.flows.iter().find(is_own) {
+        return Err(Undivided::OwnCongestion { group: group.name.clone() });
     }
     let smallest = scenario.flows.iter().map(smallest).min().unwrap_or(SMALLEST);
     for (number, link) in (0_u32..).zip(&topology.links) {

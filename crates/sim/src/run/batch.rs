@@ -15,8 +15,8 @@ use crate::run::threads::run_on;
 /// Runs each of `scenarios` `runs` times on all cores, and returns the runs of each scenario in order.
 ///
 /// After [`Control::stop`] the result holds the finished runs, and as partial runs those that were past their warm-up.
-/// A scenario without any measurement has no runs. A run in which a congestion control of the program has made a mistake
-/// is missing, and [`Control::faults`] has the mistake.
+/// A scenario without any measurement has no runs. A run in which a congestion control of the program has made a
+/// mistake is missing, and [`Control::faults`] has the mistake.
 ///
 /// # Errors
 /// Returns the error of the first scenario that cannot be run.
@@ -81,8 +81,8 @@ pub fn run_all_on(scenario: &Scenario, runs: u32, threads: NonZeroUsize, control
     Ok(all)
 }
 
-/// Runs `scenario` once; `None` if it was stopped before anything was measured, or after a fault of a congestion control
-/// of the program, which `control` takes.
+/// Runs `scenario` once; `None` if it was stopped before anything was measured, or after a fault of a congestion
+/// control of the program, which `control` takes.
 fn run_measured(
     scenario: &Scenario,
     number: u32,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fairlane_outcome::{Cost, Expected, FlowRun, Run, VideoRun};
 use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
-use fairlane_scenario::{Congestion, FlowGroup, Hop, Scenario, Tcp, Traffic};
+use fairlane_scenario::{FlowGroup, Hop, Scenario, Traffic};
 
 use crate::build::names::link_of;
 use crate::build::packet_sizes::{browser_of, events_per_second};
@@ -28,7 +28,7 @@ use crate::run::queue_results::MeteredQueue;
 use crate::run::sampling::Sampling;
 use crate::schedule::event_key::{TARGETS, Target};
 use crate::shortcuts::Shortcuts;
-use crate::tcp::congestion::{Faults, FlowAlgorithm, Maker};
+use crate::tcp::congestion::OwnControls;
 
 /// Runs `scenario` once and returns the measurements. Each run number has its own randomness. `observer` follows the
 /// run.
@@ -38,7 +38,7 @@ use crate::tcp::congestion::{Faults, FlowAlgorithm, Maker};
 /// # Errors
 /// Returns an [`Error`] if the scenario cannot be run.
 pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
-    Engine::new(Cow::Borrowed(scenario), run, observer, Brought::default(), Shortcuts::default(), control)?.run(control)
+    run_brought(scenario, run, control, observer, Brought::default())
 }
 
 /// Runs `scenario` as [`run`] does, with disciplines of the caller.
@@ -56,8 +56,7 @@ pub fn run_with(
     observer: &mut impl Observer,
     mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
 ) -> Result<Run, Error> {
-    let brought = Brought { qdiscs: Some(&mut custom), endpoints: None };
-    Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default(), control)?.run(control)
+    run_brought(scenario, run, control, observer, Brought { qdiscs: Some(&mut custom), endpoints: None })
 }
 
 /// Runs `scenario` as [`run`] does, with transports of the caller.
@@ -75,8 +74,20 @@ pub fn run_endpoints(
     observer: &mut impl Observer,
     mut endpoints: impl FnMut(&str, u32, Seed) -> Option<Pair>,
 ) -> Result<Run, Error> {
-    let brought = Brought { qdiscs: None, endpoints: Some(&mut endpoints) };
-    Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default(), control)?.run(control)
+    run_brought(scenario, run, control, observer, Brought { qdiscs: None, endpoints: Some(&mut endpoints) })
+}
+
+fn run_brought<'c>(
+    scenario: &Scenario,
+    run: u32,
+    control: &Control,
+    observer: &mut impl Observer,
+    brought: Brought<'c>,
+) -> Result<Run, Error> {
+    let own = OwnControls::new(control);
+    own.watch(scenario, || {
+        Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default(), &own)?.run(control)
+    })
 }
 
 /// The parts of a run that the caller brings.
@@ -116,8 +127,6 @@ pub(crate) struct Engine<'s, O> {
     /// The number of changes during the run.
     pub(crate) changes: u64,
     sampling: Option<Sampling>,
-    /// The faults of congestion controls of the program.
-    faults: Faults,
 }
 
 impl<'s, O: Observer> Engine<'s, O> {
@@ -127,7 +136,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         observer: O,
         brought: Brought<'c>,
         shortcuts: Shortcuts,
-        control: &Control,
+        own: &OwnControls<'_>,
     ) -> Result<Self, Error> {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
         // Links with a shaper have a buffer as well, in each direction.
@@ -150,12 +159,11 @@ impl<'s, O: Observer> Engine<'s, O> {
         let shortcuts = if O::ACTIVE { Shortcuts::NONE } else { shortcuts };
         let topology = build(&scenario, seed, brought.qdiscs, shortcuts)?;
         let mut network = Network::new(topology, events_per_second(&scenario), observer);
-        let (mut flows, faults) = (Vec::with_capacity(count), Faults::default());
+        let mut flows = Vec::with_capacity(count);
         let mut browsers = Numbered::new(0, Vec::new());
         let mut endpoints = brought.endpoints;
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
-            let own = own_congestion(group, control)?;
             for index in 0..group.count {
                 let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
                 if let Some(web) = browser_of(group).filter(|web| index.is_multiple_of(web.connections)) {
@@ -164,12 +172,7 @@ impl<'s, O: Observer> Engine<'s, O> {
                 let browser = browsers.numbers().end.checked_sub(1);
                 let bring = endpoints.as_mut().filter(|_| group.traffic == Traffic::Endpoint);
                 let pair = bring.and_then(|bring| bring(&group.name, index, seed.named("endpoint")));
-                let own = own.map(|(name, make)| FlowAlgorithm {
-                    name,
-                    make: Arc::clone(make),
-                    flow: (id, format!("{}/{index}", group.name)),
-                    faults: faults.clone(),
-                });
+                let own = own.of(group, id)?;
                 let routes = network.topology.routes_of(id);
                 let flow = Flow::new(id, (group, index), routes, seed, browser, pair, own);
                 let mut flow = flow.ok_or_else(|| Error::NoEndpoint { group: group.name.clone(), index })?;
@@ -181,7 +184,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         let sampling = Sampling::of(&network.records.observer);
         let hosts = Hosts::new(Numbered::new(0, flows), browsers, Delays::new(&scenario));
         let part = EventLoop::new(network, hosts);
-        Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling, faults })
+        Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
     }
 
     /// Returns the end of the scenario.
@@ -202,7 +205,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             self.sample();
         }
         self.check();
-        self.result(partial)
+        Ok(self.result(partial))
     }
 
     /// Handles the events before `until`, and starts the measurement at the end of the warm-up; returns true if
@@ -267,11 +270,10 @@ impl<'s, O: Observer> Engine<'s, O> {
         assert_eq!(network.injected, network.ejected + self.part.hosts.early + dropped + inside);
     }
 
-    fn result(self, partial: bool) -> Result<Run, Error> {
+    fn result(self, partial: bool) -> Run {
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
-        let Self { scenario, run, part, before, from, changes, faults, .. } = self;
-        faults.first()?;
+        let Self { scenario, run, part, before, from, changes, .. } = self;
         let events = part.events();
         let EventLoop { network, hosts, now, .. } = part;
         let Hosts { flows, delays, early, .. } = hosts;
@@ -284,7 +286,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         let ends = flows.iter().zip(tallies).map(|(flow, tally)| FlowEnd::new(flow, tally, now)).collect();
         drop(flows);
         let queues = metered.into_iter().map(|metered| metered.result(now)).collect();
-        Ok(Run {
+        Run {
             scenario: scenario.name.clone(),
             engine: "sim".into(),
             seed: scenario.seed,
@@ -297,7 +299,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             cost: Cost { events, packet_hops, ..Cost::default() },
             // A fair rate follows from the scenario only while that stays as it is.
             expected: if changes == 0 { expected(scenario) } else { Expected::default() },
-        })
+        }
     }
 
     /// Returns the index of a link's queue in the result; `None` if it is not metered.
@@ -311,7 +313,7 @@ impl<'s, O: Observer> Engine<'s, O> {
 
 impl Engine<'_, ()> {
     /// Runs to the end in parts, or until `control` stops it, and returns the measurements.
-    pub(crate) fn run_divided(mut self, division: Division, control: &Control) -> Result<Run, Error> {
+    pub(crate) fn run_divided(mut self, division: Division, control: &Control) -> Run {
         let (warmup, end) = (Time::ZERO + self.scenario.warmup, self.end());
         let mut divided = Divided::new(&mut self.part, division, events_per_second(&self.scenario));
         let stopped = divided.advance(warmup.min(end), control);
@@ -324,20 +326,9 @@ impl Engine<'_, ()> {
         let partial = stopped || divided.advance(end, control);
         let cpu_s = divided.unite(&mut self.part);
         self.check();
-        let run = self.result(partial)?;
-        Ok(Run { cost: Cost { cpu_s, ..run.cost }, ..run })
+        let run = self.result(partial);
+        Run { cost: Cost { cpu_s, ..run.cost }, ..run }
     }
-}
-
-/// Returns the name of a group's congestion control and its constructor if it is one of the program.
-fn own_congestion<'c>(
-    group: &FlowGroup,
-    control: &'c Control,
-) -> Result<Option<(&'static str, &'c Arc<Maker>)>, Error> {
-    let Traffic::Tcp(Tcp { congestion: Congestion::Own(own), .. }) = group.traffic else { return Ok(None) };
-    let known = || control.congestion().map(|own| own.name).collect();
-    let unknown = || Error::UnknownCongestion { group: group.name.clone(), name: own.name, known: known() };
-    control.maker(own).map(|make| Some((own.name, make))).ok_or_else(unknown)
 }
 
 /// Returns the values that follow from the scenario alone.

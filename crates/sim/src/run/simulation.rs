@@ -16,6 +16,7 @@ use crate::run::engine::{Brought, Engine};
 use crate::run::error::Error;
 use crate::run::sampling::queue_sample;
 use crate::shortcuts::Shortcuts;
+use crate::tcp::congestion::OwnControls;
 
 /// A run of a scenario that advances in steps, as control loops and other simulators need it.
 ///
@@ -32,7 +33,7 @@ use crate::shortcuts::Shortcuts;
 /// document.set("duration", "4s")?;
 /// document.set("warmup", "1s")?;
 /// let mut simulation = Simulation::new(&document.scenario()?, 0)?;
-/// simulation.step(Time::ZERO + Duration::from_millis(2_000), &Control::default())?;
+/// simulation.step(Time::ZERO + Duration::from_millis(2_000), &OwnControls::new(&Control::default()))?;
 /// let backlog = simulation.queues().next().map_or(0, |queue| queue.backlog.packets);
 /// assert!(backlog > 0);
 ///
@@ -90,16 +91,7 @@ impl Simulation {
     /// # Errors
     /// Returns an [`Error`] if the scenario cannot be run.
     pub fn new(scenario: &Scenario, run: u32) -> Result<Self, Error> {
-        Ok(Self {
-            engine: Engine::new(
-                Cow::Owned(scenario.clone()),
-                run,
-                (),
-                Brought::default(),
-                Shortcuts::default(),
-                &Control::default(),
-            )?,
-        })
+        Self::prepare(scenario, run, (), Brought::default(), Shortcuts::default())
     }
 
     /// Prepares a run with disciplines of the caller, which `custom` returns as for [`run_with`](crate::run_with).
@@ -112,16 +104,7 @@ impl Simulation {
         mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
     ) -> Result<Self, Error> {
         let brought = Brought { qdiscs: Some(&mut custom), endpoints: None };
-        Ok(Self {
-            engine: Engine::new(
-                Cow::Owned(scenario.clone()),
-                run,
-                (),
-                brought,
-                Shortcuts::default(),
-                &Control::default(),
-            )?,
-        })
+        Self::prepare(scenario, run, (), brought, Shortcuts::default())
     }
 
     /// Starts a simulation as [`new`](Self::new) does, with these shortcuts. The result is the same with all.
@@ -129,16 +112,7 @@ impl Simulation {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_shortcuts(scenario: &Scenario, run: u32, shortcuts: Shortcuts) -> Result<Self, Error> {
-        Ok(Self {
-            engine: Engine::new(
-                Cow::Owned(scenario.clone()),
-                run,
-                (),
-                Brought::default(),
-                shortcuts,
-                &Control::default(),
-            )?,
-        })
+        Self::prepare(scenario, run, (), Brought::default(), shortcuts)
     }
 }
 
@@ -148,16 +122,7 @@ impl<O: Observer> Simulation<O> {
     /// # Errors
     /// As [`new`](Simulation::new).
     pub fn observed(scenario: &Scenario, run: u32, observer: O) -> Result<Self, Error> {
-        Ok(Self {
-            engine: Engine::new(
-                Cow::Owned(scenario.clone()),
-                run,
-                observer,
-                Brought::default(),
-                Shortcuts::default(),
-                &Control::default(),
-            )?,
-        })
+        Self::prepare(scenario, run, observer, Brought::default(), Shortcuts::default())
     }
 
     /// Prepares a run with endpoints of the caller, which `endpoints` returns as for
@@ -172,16 +137,18 @@ impl<O: Observer> Simulation<O> {
         mut endpoints: impl FnMut(&str, u32, Seed) -> Option<Pair>,
     ) -> Result<Self, Error> {
         let brought = Brought { qdiscs: None, endpoints: Some(&mut endpoints) };
-        Ok(Self {
-            engine: Engine::new(
-                Cow::Owned(scenario.clone()),
-                run,
-                observer,
-                brought,
-                Shortcuts::default(),
-                &Control::default(),
-            )?,
-        })
+        Self::prepare(scenario, run, observer, brought, Shortcuts::default())
+    }
+
+    fn prepare<'c>(
+        scenario: &Scenario,
+        run: u32,
+        observer: O,
+        brought: Brought<'c>,
+        shortcuts: Shortcuts,
+    ) -> Result<Self, Error> {
+        let (scenario, none) = (Cow::Owned(scenario.clone()), Control::default());
+        Ok(Self { engine: Engine::new(scenario, run, observer, brought, shortcuts, &OwnControls::new(&none))? })
     }
 
     /// Returns the observer.

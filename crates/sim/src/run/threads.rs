@@ -14,6 +14,7 @@ use crate::parallel::partition::{Division, Undivided};
 use crate::run::engine::{Brought, Engine};
 use crate::run::error::Error;
 use crate::shortcuts::Shortcuts;
+use crate::tcp::congestion::OwnControls;
 
 /// Returns the reason why `scenario` cannot be run on several threads; `None` if it can.
 ///
@@ -35,15 +36,18 @@ pub fn undivided(scenario: &Scenario) -> Result<Option<Undivided>, Error> {
 /// As [`run`](crate::run); and [`Error::Threads`] if it cannot start threads.
 pub fn run_on(scenario: &Scenario, run: u32, threads: NonZeroUsize, control: &Control) -> Result<Run, Error> {
     let before = control.clock.map(|clock| clock());
-    let engine = Engine::new(Cow::Borrowed(scenario), run, (), Brought::default(), Shortcuts::default(), control)?;
-    let mut run = match Division::of(scenario, &engine.part.network.topology, threads.get()) {
-        Err(_) => engine.run(control)?,
-        Ok(division) => {
-            let pool = ThreadPoolBuilder::new().num_threads(threads.get()).build();
-            let pool = pool.map_err(|error| Error::Threads { why: error.to_string() })?;
-            pool.install(|| engine.run_divided(division, control))?
-        }
-    };
+    let own = OwnControls::new(control);
+    let mut run = own.watch(scenario, || {
+        let engine = Engine::new(Cow::Borrowed(scenario), run, (), Brought::default(), Shortcuts::default(), &own)?;
+        Ok(match Division::of(scenario, &engine.part.network.topology, threads.get()) {
+            Err(_) => engine.run(control)?,
+            Ok(division) => {
+                let pool = ThreadPoolBuilder::new().num_threads(threads.get()).build();
+                let pool = pool.map_err(|error| Error::Threads { why: error.to_string() })?;
+                pool.install(|| engine.run_divided(division, control))
+            }
+        })
+    })?;
     if let Some((clock, before)) = control.clock.zip(before) {
         run.cost.cpu_s += clock() - before;
     }

@@ -61,7 +61,7 @@ struct ReceiverFeedback {
 impl ReceiverFeedback {
     /// Returns what a sender of `tcp` asks for; `None` if that is nothing.
     fn new(tcp: &Tcp) -> Option<Box<Self>> {
-        let one_way = matches!(tcp.congestion, Congestion::Ledbat | Congestion::Own(_)).then(Duration::default);
+        let one_way = (tcp.congestion == Congestion::Ledbat).then(Duration::default);
         let marks = (tcp.ecn && tcp.accurate_ecn).then(MarkCounter::new);
         (one_way.is_some() || marks.is_some()).then(|| Box::new(Self { one_way, marks }))
     }

@@ -122,6 +122,26 @@ const MAX_DOUBLINGS: u8 = 6;
 /// BSD and ns-2 discard the mean at the fourth doubling.
 const TRUSTED_DOUBLINGS: u8 = 3;
 
+/// How round-trip times are measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Timing {
+    /// By the timestamp in each acknowledgement.
+    Timestamps,
+    /// By one segment at a time; none is being measured.
+    Idle,
+    /// By one segment at a time: by this one, sent at this time.
+    Segment { seq: u32, sent: Time },
+}
+
+impl Timing {
+    /// Gives up the measurement of a segment.
+    pub(super) fn discard(&mut self) {
+        if let Self::Segment { .. } = self {
+            *self = Self::Idle;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fairlane_scenario::Congestion;

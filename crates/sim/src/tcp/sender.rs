@@ -6,7 +6,7 @@ use fairlane_scenario::Tcp;
 use super::accurate_ecn::MarkFeedback;
 use super::congestion::{AckSample, CongestionControl, LossState};
 use super::recovery::{Advance, Alarm, Clock, Recovery};
-use super::rtt::Rtt;
+use super::rtt::{Rtt, Timing};
 use super::state::SenderState;
 use super::{Ack, Segment, SegmentSink};
 
@@ -64,26 +64,6 @@ enum Handshake {
     Closed,
     /// The first SYN was sent at this time, and this many copies after it.
     SynSent { at: Time, copies: u32 },
-}
-
-/// How round-trip times are measured.
-#[derive(Clone, Copy, Debug)]
-enum Timing {
-    /// By the timestamp in each acknowledgement.
-    Timestamps,
-    /// By one segment at a time; none is being measured.
-    Idle,
-    /// By one segment at a time: by this one, sent at this time.
-    Segment { seq: u32, sent: Time },
-}
-
-impl Timing {
-    /// Gives up the measurement of a segment.
-    fn discard(&mut self) {
-        if let Self::Segment { .. } = self {
-            *self = Self::Idle;
-        }
-    }
 }
 
 impl TcpSender {

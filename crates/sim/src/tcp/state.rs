@@ -56,8 +56,8 @@ pub(super) struct SenderState {
 }
 
 impl SenderState {
-    /// Returns the state before the first segment. `phase` differs between senders. `own` is a congestion control of the
-    /// caller.
+    /// Returns the state before the first segment. `phase` differs between senders. `own` is a congestion control of
+    /// the caller.
     pub(super) fn new(tcp: &Tcp, phase: u64, own: Option<Box<dyn CongestionControl>>) -> Self {
         Self {
             una: 0,

@@ -8,8 +8,8 @@ use fairlane_qdisc::{Duration, Time};
 
 /// An estimator of the delivery rate, for a congestion control to keep, as BBR does.
 ///
-/// It needs [`CongestionControl::on_send`](super::CongestionControl::on_send) and `on_arrived`, `on_lost` and
-/// `on_application_limited` if they are to count, and gives a sample in `on_ack`.
+/// The congestion control passes on [`CongestionControl::on_send`](super::CongestionControl::on_send) and `on_arrived`,
+/// `on_lost` and `on_application_limited` if they are to count, and gets a sample in `on_ack`.
 ///
 /// ```
 /// use fairlane_qdisc::{Duration, Time};
@@ -144,8 +144,8 @@ impl DeliveryRate {
         }
     }
 
-    /// Records that segment `seq` is lost. Returns its round trip, with this loss; `None` if it has arrived or was never
-    /// sent.
+    /// Records that segment `seq` is lost. Returns its round trip, with this loss; `None` if it has arrived or was
+    /// never sent.
     pub fn lost(&mut self, seq: u32) -> Option<FlightSample> {
         let record = *self.records.get(seq.checked_sub(self.base)? as usize).filter(|record| !record.arrived)?;
         self.lost += 1;

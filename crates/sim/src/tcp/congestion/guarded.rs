@@ -1,29 +1,27 @@
-//! Congestion control of the program that runs the simulator. A mistake in it becomes an error of its run, and the flow
-//! goes on with the window that it had.
+//! Congestion control of the program that runs the simulator. A mistake in it ends its run with an error.
+//!
+//! A catch around each call would take as many instructions as the call. So a run notes in [`Calls`] which call goes
+//! on, and is itself what is caught.
 
 use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use fairlane_qdisc::Time;
-use fairlane_scenario::Tcp;
+use fairlane_scenario::{Congestion, FlowGroup, Scenario, Tcp, Traffic};
 
-use crate::run::error::Error;
-
-use super::reno::{self, Reno};
 use super::{AckSample, CongestionControl, CongestionEvent, LossState, WindowSize};
+use crate::control::Control;
+use crate::run::error::Error;
 
 /// Makes the congestion control of one connection, from the number of its flow and the flow's TCP.
 pub(crate) type Maker = dyn Fn(u32, &Tcp) -> Box<dyn CongestionControl> + Send + Sync;
 
-/// A mistake of a congestion control of the program: it panicked, or gave a value that is none.
+/// A mistake of a congestion control of the program: it panicked, or gave a value that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CongestionFault {
-    /// The congestion control's name.
-    pub name: &'static str,
     /// The name of the flow: that of its group, and its number in it.
     pub flow: String,
     /// The simulated time.
@@ -34,162 +32,194 @@ pub struct CongestionFault {
 
 impl fmt::Display for CongestionFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, flow, at, mistake } = self;
-        write!(f, "flow {flow} at {} s: the congestion control \"{name}\" {mistake}", at.as_secs())
+        write!(f, "flow {} at {} s: its congestion control {}", self.flow, self.at.as_secs(), self.mistake)
     }
 }
 
-/// The first fault in a run, with the number of its flow. Where several flows have one, it is that of the earliest
-/// time and then the smallest number, since the flows of a run on several threads come in any order.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Faults(Arc<Mutex<Option<(u32, CongestionFault)>>>);
+/// The congestion controls of the program in one run.
+pub(crate) struct OwnControls<'c> {
+    control: &'c Control,
+    calls: Arc<Calls>,
+}
 
-impl Faults {
-    fn note(&self, flow: u32, fault: CongestionFault) {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.as_ref().is_none_or(|(number, earlier)| (fault.at, flow) < (earlier.at, *number)) {
-            *first = Some((flow, fault));
-        }
+impl<'c> OwnControls<'c> {
+    pub(crate) fn new(control: &'c Control) -> Self {
+        Self { control, calls: Arc::new(Calls { flow: AtomicU32::new(NO_FLOW), at: AtomicU64::new(0) }) }
     }
 
-    /// Fails with the first fault, if there is one.
-    pub(crate) fn first(&self) -> Result<(), Error> {
-        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        first.map_or(Ok(()), |(_, fault)| Err(Error::Congestion(fault)))
+    /// Returns that of a group, for its flow `flow`; `None` if the group's is Fairlane's.
+    ///
+    /// # Errors
+    /// The program does not have it.
+    pub(crate) fn of(&self, group: &FlowGroup, flow: u32) -> Result<Option<FlowAlgorithm>, Error> {
+        let Traffic::Tcp(Tcp { congestion: Congestion::Own(own), .. }) = group.traffic else { return Ok(None) };
+        let Some(make) = self.control.maker(own) else {
+            let known = self.control.congestion().map(|own| own.name).collect();
+            return Err(Error::UnknownCongestion { group: group.name.clone(), name: own.name, known });
+        };
+        Ok(Some(FlowAlgorithm { make: Arc::clone(make), flow, calls: Arc::clone(&self.calls) }))
     }
+
+    /// Runs `scenario` by `run`.
+    ///
+    /// # Errors
+    /// Those of `run`, and the first mistake of a congestion control.
+    pub(crate) fn watch<T>(&self, scenario: &Scenario, run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            let number = self.calls.flow.load(Ordering::Relaxed);
+            // Outside of such a call, the simulator's own mistake is none of the program's.
+            let Some(flow) = scenario.flow_names().nth(number as usize) else { resume_unwind(panic) };
+            let at = Time::from_nanos(self.calls.at.load(Ordering::Relaxed));
+            Err(Error::Congestion(CongestionFault { flow, at, mistake: mistake(&*panic) }))
+        })
+    }
+}
+
+/// The call that goes on in a run, and the time of the last one that was told it.
+#[derive(Debug)]
+struct Calls {
+    /// The number of the flow, or [`NO_FLOW`].
+    flow: AtomicU32,
+    at: AtomicU64,
+}
+
+/// The number that no flow has.
+const NO_FLOW: u32 = u32::MAX;
+
+/// A value that is not allowed, as a sentence.
+struct Refused(String);
+
+/// Returns the mistake that ended a run.
+fn mistake(panic: &(dyn Any + Send)) -> String {
+    if let Some(Refused(text)) = panic.downcast_ref() {
+        return text.clone();
+    }
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("it gave no message"))
 }
 
 /// The congestion control of one flow, made anew for each of its connections.
 #[derive(Clone)]
 pub(crate) struct FlowAlgorithm {
-    pub(crate) name: &'static str,
-    pub(crate) make: Arc<Maker>,
-    /// The number of the flow, and its name.
-    pub(crate) flow: (u32, String),
-    pub(crate) faults: Faults,
+    make: Arc<Maker>,
+    flow: u32,
+    calls: Arc<Calls>,
 }
 
 impl FlowAlgorithm {
     /// Makes it for a connection that begins at `now`.
     pub(crate) fn connect(&self, tcp: &Tcp, now: Time) -> Box<dyn CongestionControl> {
-        let guarded = |inner| Guarded { inner, of: self.clone(), now, failed: AtomicBool::new(false) };
-        match catch_unwind(AssertUnwindSafe(|| (self.make)(self.flow.0, tcp))) {
-            Ok(inner) => Box::new(guarded(inner)),
-            Err(panic) => {
-                let guarded = guarded(Box::new(Reno));
-                guarded.fail(panicked(&*panic));
-                Box::new(guarded)
-            }
-        }
+        self.enter(now);
+        let inner = (self.make)(self.flow, tcp);
+        self.leave();
+        Box::new(Guarded { inner, of: self.clone() })
+    }
+
+    /// Notes that a call begins.
+    fn enter(&self, now: Time) {
+        self.calls.at.store(now.as_nanos(), Ordering::Relaxed);
+        self.enter_timeless();
+    }
+
+    /// Notes that a call begins that is not told the time.
+    fn enter_timeless(&self) {
+        self.calls.flow.store(self.flow, Ordering::Relaxed);
+    }
+
+    /// Notes that the call has ended.
+    fn leave(&self) {
+        self.calls.flow.store(NO_FLOW, Ordering::Relaxed);
     }
 }
 
 impl fmt::Debug for FlowAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FlowAlgorithm").field("name", &self.name).field("flow", &self.flow).finish_non_exhaustive()
+        f.debug_struct("FlowAlgorithm").field("flow", &self.flow).finish_non_exhaustive()
     }
 }
 
-/// A congestion control whose calls are watched. After the first fault it is called no more.
+/// A congestion control whose calls are noted and whose values are checked.
 #[derive(Debug)]
 struct Guarded {
     inner: Box<dyn CongestionControl>,
     of: FlowAlgorithm,
-    /// The time of the last call that told it.
-    now: Time,
-    failed: AtomicBool,
 }
 
 impl Guarded {
-    /// Returns the result of a call; `None` after a panic.
-    fn result<T>(&self, done: thread::Result<T>) -> Option<T> {
-        done.map_err(|panic| self.fail(panicked(&*panic))).ok()
-    }
-
-    /// Lets `act` change the window, unless it fails.
-    fn change(&mut self, window: &mut WindowSize, act: impl FnOnce(&mut dyn CongestionControl, &mut WindowSize)) {
-        if self.failed.load(Ordering::Relaxed) {
-            return;
+    /// Notes that a call has ended that may have changed the window.
+    fn leave(&self, window: &WindowSize) {
+        if !(is_positive(window.cwnd) && is_positive(window.ssthresh)) {
+            refuse_window(window);
         }
-        let mut next = *window;
-        let done = catch_unwind(AssertUnwindSafe(|| act(&mut *self.inner, &mut next)));
-        if self.result(done).is_some() && self.is_size("window", next.cwnd) && self.is_size("threshold", next.ssthresh)
-        {
-            *window = next;
-        }
+        self.of.leave();
     }
 
-    /// Lets `act` take note of something.
-    fn tell(&mut self, act: impl FnOnce(&mut dyn CongestionControl)) {
-        if !self.failed.load(Ordering::Relaxed) {
-            let done = catch_unwind(AssertUnwindSafe(|| act(&mut *self.inner)));
-            self.result(done);
-        }
+    /// Returns the answer to a question.
+    fn ask<T>(&self, question: impl FnOnce(&dyn CongestionControl) -> T) -> T {
+        self.of.enter_timeless();
+        let answer = question(&*self.inner);
+        self.of.leave();
+        answer
     }
 
-    /// Returns the answer of `act`, or `usual` after a fault.
-    fn ask<T>(&self, usual: T, act: impl FnOnce(&dyn CongestionControl) -> T) -> T {
-        if self.failed.load(Ordering::Relaxed) {
-            return usual;
-        }
-        self.result(catch_unwind(AssertUnwindSafe(|| act(&*self.inner)))).unwrap_or(usual)
-    }
-
-    fn is_size(&self, name: &str, value: f64) -> bool {
-        self.is_allowed(value > 0.0, value, || {
-            format!("set the {name} to {value} segments; a {name} is finite and above 0")
-        })
-    }
-
-    /// Returns true if a value is in its `range` and finite; otherwise that is the fault.
-    fn is_allowed(&self, range: bool, value: f64, mistake: impl FnOnce() -> String) -> bool {
-        let allowed = range && value.is_finite();
-        if !allowed {
-            self.fail(mistake());
-        }
-        allowed
-    }
-
-    #[cold]
-    fn fail(&self, mistake: String) {
-        self.failed.store(true, Ordering::Relaxed);
-        let (number, flow) = self.of.flow.clone();
-        self.of.faults.note(number, CongestionFault { name: self.of.name, flow, at: self.now, mistake });
+    /// Tells of something that comes without the time.
+    fn tell(&mut self, news: impl FnOnce(&mut dyn CongestionControl)) {
+        self.of.enter_timeless();
+        news(&mut *self.inner);
+        self.of.leave();
     }
 }
 
-/// Returns the mistake of a panic with its message.
-fn panicked(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("panicked: {}", text.unwrap_or("it gave no message"))
+#[cold]
+fn refuse_window(window: &WindowSize) {
+    check_size("window", window.cwnd);
+    check_size("threshold", window.ssthresh);
+}
+
+/// Refuses a size in segments that is not finite and above 0.
+fn check_size(name: &str, value: f64) {
+    if !is_positive(value) {
+        refuse(format!("set the {name} to {value} segments; a {name} is finite and above 0"));
+    }
+}
+
+fn is_positive(value: f64) -> bool {
+    value > 0.0 && value < f64::INFINITY
+}
+
+/// Ends the run. Nothing is printed, unlike after a panic.
+#[cold]
+fn refuse(mistake: String) -> ! {
+    resume_unwind(Box::new(Refused(mistake)))
 }
 
 impl CongestionControl for Guarded {
     fn grow(&mut self, window: &mut WindowSize, ack: &AckSample) {
-        self.now = ack.now;
-        self.change(window, |inner, window| inner.grow(window, ack));
+        self.of.enter(ack.now);
+        self.inner.grow(window, ack);
+        self.leave(window);
     }
 
     fn on_congestion(&mut self, window: &WindowSize, event: &CongestionEvent) -> f64 {
-        self.now = event.now;
-        let mut threshold = None;
-        self.tell(|inner| threshold = Some(inner.on_congestion(window, event)));
-        let allowed = |threshold: &f64| {
-            self.is_allowed(*threshold >= 0.0, *threshold, || {
-                format!("returned a threshold of {threshold} segments; a threshold is finite and not negative")
-            })
-        };
-        threshold.filter(allowed).unwrap_or_else(|| reno::decrease(event.segments))
+        self.of.enter(event.now);
+        let threshold = self.inner.on_congestion(window, event);
+        if !(is_positive(threshold) || threshold == 0.0) {
+            refuse(format!("returned a threshold of {threshold} segments; a threshold is finite and not negative"));
+        }
+        self.of.leave();
+        threshold
     }
 
     fn on_ack(&mut self, window: &mut WindowSize, ack: &AckSample, loss: LossState) {
-        self.now = ack.now;
-        self.change(window, |inner, window| inner.on_ack(window, ack, loss));
+        self.of.enter(ack.now);
+        self.inner.on_ack(window, ack, loss);
+        self.leave(window);
     }
 
     fn on_unused(&mut self, window: &mut WindowSize, ack: &AckSample) {
-        self.now = ack.now;
-        self.change(window, |inner, window| inner.on_unused(window, ack));
+        self.of.enter(ack.now);
+        self.inner.on_unused(window, ack);
+        self.leave(window);
     }
 
     fn on_undo(&mut self) {
@@ -197,8 +227,9 @@ impl CongestionControl for Guarded {
     }
 
     fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
-        self.now = now;
-        self.tell(|inner| inner.on_send(now, seq, idle, in_flight));
+        self.of.enter(now);
+        self.inner.on_send(now, seq, idle, in_flight);
+        self.of.leave();
     }
 
     fn on_arrived(&mut self, start: u32, end: u32) {
@@ -206,8 +237,9 @@ impl CongestionControl for Guarded {
     }
 
     fn on_lost(&mut self, now: Time, seq: u32) {
-        self.now = now;
-        self.tell(|inner| inner.on_lost(now, seq));
+        self.of.enter(now);
+        self.inner.on_lost(now, seq);
+        self.of.leave();
     }
 
     fn on_application_limited(&mut self, in_flight: u32) {
@@ -215,30 +247,34 @@ impl CongestionControl for Guarded {
     }
 
     fn pacing_rate(&self, window: &WindowSize) -> Option<f64> {
-        self.ask(None, |inner| inner.pacing_rate(window)).filter(|rate| {
-            self.is_allowed(*rate > 0.0, *rate, || {
-                format!("returned a pacing rate of {rate} segments per second; a rate is finite and above 0")
+        self.ask(|inner| {
+            inner.pacing_rate(window).inspect(|rate| {
+                if !is_positive(*rate) {
+                    refuse(format!(
+                        "returned a pacing rate of {rate} segments per second; a rate is finite and above 0"
+                    ));
+                }
             })
         })
     }
 
     fn has_model(&self) -> bool {
-        self.ask(false, |inner| inner.has_model())
+        self.ask(|inner| inner.has_model())
     }
 
     fn has_own_slow_start(&self) -> bool {
-        self.ask(false, |inner| inner.has_own_slow_start())
+        self.ask(|inner| inner.has_own_slow_start())
     }
 
     fn is_scalable(&self) -> bool {
-        self.ask(false, |inner| inner.is_scalable())
+        self.ask(|inner| inner.is_scalable())
     }
 
     fn smallest_window(&self) -> Option<f64> {
-        self.ask(None, |inner| inner.smallest_window()).filter(|least| self.is_size("smallest window", *least))
+        self.ask(|inner| inner.smallest_window().inspect(|least| check_size("smallest window", *least)))
     }
 
     fn reacts_to_mark(&self) -> bool {
-        self.ask(true, |inner| inner.reacts_to_mark())
+        self.ask(|inner| inner.reacts_to_mark())
     }
 }

@@ -38,19 +38,19 @@ pub trait CongestionControl: Debug + Send + Sync {
     /// window in use. In slow start the sender grows it instead, unless there is
     /// [another one](Self::has_own_slow_start).
     ///
-    /// It is `cong_avoid` of Linux and `IncreaseWindow` of ns-3.
+    /// In Linux it is `cong_avoid`, in ns-3 `IncreaseWindow`.
     fn grow(&mut self, window: &mut WindowSize, ack: &AckSample);
 
     /// Returns the threshold after congestion, in segments. It is finite and not negative, and raised to the smallest
     /// window. The window follows: to the threshold by loss recovery or at once, to one segment after a timeout.
     ///
-    /// It is `ssthresh` of Linux and `GetSsThresh` of ns-3.
+    /// In Linux it is `ssthresh`, in ns-3 `GetSsThresh`.
     fn on_congestion(&mut self, window: &WindowSize, event: &CongestionEvent) -> f64;
 
     /// Handles any acknowledgement, after loss recovery, also one without new segments. A model of the path sets the
     /// window here. By default does nothing.
     ///
-    /// It is `pkts_acked`, `in_ack_event` and `cong_control` of Linux.
+    /// In Linux it is `pkts_acked`, `in_ack_event` and `cong_control`.
     fn on_ack(&mut self, _window: &mut WindowSize, _ack: &AckSample, _loss: LossState) {}
 
     /// Handles an acknowledgement with which the window would grow if it were in use; see
@@ -160,7 +160,7 @@ pub struct AckSample {
     /// The round-trip time of the segment that caused it. Its resolution is one nanosecond, unlike that of the
     /// retransmission timer's clock: Vegas needs a fine clock, too.
     pub rtt: Duration,
-    /// The one-way delay of the segment that caused it, if the receiver sends it back: for LEDBAT.
+    /// The one-way delay of the segment that caused it, if the receiver sends it back: for `cc = "ledbat"` alone.
     pub delay: Option<Duration>,
 }
 

@@ -39,8 +39,8 @@ enum SlowStartExit {
 // Most senders have no `Regulator`, so its methods are `cold`, and take samples by value: these need no memory without
 // it.
 impl Regulator {
-    /// Returns the congestion control of `tcp`: `own`, or that of its name; `None` for plain Reno. `phase` differs between
-    /// senders.
+    /// Returns the congestion control of `tcp`: `own`, or that of its name; `None` for plain Reno. `phase` differs
+    /// between senders.
     pub(in super::super) fn new(tcp: &Tcp, phase: u64, own: Option<Box<dyn CongestionControl>>) -> Option<Box<Self>> {
         let plain = own.is_none() && is_plain(tcp.congestion);
         let algorithm = own.unwrap_or_else(|| built_in(tcp, phase));
