@@ -65,7 +65,6 @@ impl Peers {
     }
 
     /// Begins a new connection after one of `segments` segments; returns false if the sequence numbers are used up.
-    #[inline(never)]
     pub(super) fn reconnect(&mut self, now: Time, tcp: &Tcp, segments: u32) -> bool {
         let Some(first) = after(self.first, segments) else { return false };
         self.first = first;

@@ -33,7 +33,7 @@ use crate::tcp::congestion::OwnControls;
 /// document.set("duration", "4s")?;
 /// document.set("warmup", "1s")?;
 /// let mut simulation = Simulation::new(&document.scenario()?, 0)?;
-/// simulation.step(Time::ZERO + Duration::from_millis(2_000), &OwnControls::new(&Control::default()))?;
+/// simulation.step(Time::ZERO + Duration::from_millis(2_000), &Control::default())?;
 /// let backlog = simulation.queues().next().map_or(0, |queue| queue.backlog.packets);
 /// assert!(backlog > 0);
 ///
