@@ -83,6 +83,8 @@ release:
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) test --release --locked --target-dir target/examples \
 	    --manifest-path examples/own-congestion-control/Cargo.toml' \
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) test --release --locked --manifest-path adapters/Cargo.toml --target-dir target/adapters' \
+	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) run --release --locked --manifest-path examples/quinn/Cargo.toml \
+	    --target-dir target/adapters' \
 	  'make --no-print-directory build PROFILE=release' \
 	  'tests/chaos/run $(CURDIR)/target/release/fairlane' \
 	  'code=0; scripts/wasm || code=$$?; [ $$code != 2 ] || tests/skip/skips.py scripts/wasm wasm "nothing builds WebAssembly here"; \

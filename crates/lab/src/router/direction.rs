@@ -331,10 +331,10 @@ mod tests {
         assert_eq!((queue.backlog.packets, queue.average, queue.probability), (0, None, None));
     }
 
-    /// Times by hand in ms, from 1000 on, when the run starts. 1000 bytes take 2 at 4 Mbit/s. At 3 the rate falls to 1
-    /// Mbit/s, so the second packet sends its other half until 7; from 10 to 20 there is an outage, in which the third,
-    /// of which 3/8 were sent, and the fourth wait. Five later each is at the other end. Would catch a packet that keeps
-    /// the rate at which it began, a link that sends ahead of the wire, and steps from another time than the start.
+    /// Times by hand in ms, from the start of the run at 1000 on. 1000 bytes take 2 at 4 Mbit/s. At 3 the rate falls to
+    /// 1 Mbit/s, so half of the second packet takes until 7. In the outage from 10 to 20 the third waits, of which 3/8
+    /// were sent, and the fourth. Each is at the other end 5 later. Would catch a packet that keeps the rate at which it
+    /// began, a link that sends ahead of the wire, and steps from another time than the start.
     #[test]
     fn the_rate_varies_from_the_start_on() {
         let text = r#"
