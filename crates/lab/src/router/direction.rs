@@ -333,8 +333,8 @@ mod tests {
 
     /// Times by hand in ms, from the start of the run at 1000 on. 1000 bytes take 2 at 4 Mbit/s. At 3 the rate falls to
     /// 1 Mbit/s, so half of the second packet takes until 7. In the outage from 10 to 20 the third waits, of which 3/8
-    /// were sent, and the fourth. Each is at the other end 5 later. Would catch a packet that keeps the rate at which it
-    /// began, a link that sends ahead of the wire, and steps from another time than the start.
+    /// were sent, and the fourth. Each is at the other end 5 later. Would catch a packet that keeps its first rate, a
+    /// link that sends ahead of the wire, and steps from another time than the start.
     #[test]
     fn the_rate_varies_from_the_start_on() {
         let text = r#"
