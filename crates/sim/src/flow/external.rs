@@ -62,6 +62,7 @@ impl External {
     }
 
     /// Starts both endpoints.
+    #[inline(never)]
     pub(super) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         self.started = true;
         for end in [End::Sink, End::Source] {
@@ -73,6 +74,7 @@ impl External {
     }
 
     /// Handles a timer event of an endpoint, which may also have been woken; returns true if its deadline has come.
+    #[inline(never)]
     pub(super) fn on_timer<O: Observer>(
         &mut self,
         now: Time,
@@ -93,6 +95,7 @@ impl External {
     }
 
     /// Passes a datagram to the endpoint that it has reached.
+    #[inline(never)]
     pub(super) fn on_datagram<O: Observer>(
         &mut self,
         now: Time,
