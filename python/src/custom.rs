@@ -153,6 +153,11 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
+    /// Returns the state of a run that `control` may stop.
+    pub(crate) fn with(control: Control) -> Self {
+        Self { control, ..Self::default() }
+    }
+
     pub(crate) fn fail(&self, error: PyErr) {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         // The first error is the cause of later ones.

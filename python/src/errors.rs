@@ -71,6 +71,11 @@ pub(crate) fn discipline(py: Python<'_>, message: impl Display) -> PyErr {
     exception(py, "DisciplineError", (message.to_string(),))
 }
 
+/// Creates the error of a congestion control written in Python.
+pub(crate) fn congestion(py: Python<'_>, message: impl Display) -> PyErr {
+    exception(py, "CongestionError", (message.to_string(),))
+}
+
 /// Converts the error of a rejected batch.
 pub(crate) fn batch(py: Python<'_>, error: &Error) -> PyErr {
     match error {

@@ -6,6 +6,7 @@
 
 mod advise;
 mod characterize;
+mod congestion;
 mod custom;
 mod disciplines;
 mod document;
@@ -39,6 +40,8 @@ mod _core {
     use super::advise::{advice_page, advise, tune};
     #[pymodule_export]
     use super::characterize::{Characterization, characterize};
+    #[pymodule_export]
+    use super::congestion::{PyAck, PyCongestionEvent, PyWindow};
     #[pymodule_export]
     use super::custom::{PyDropSink, PyPacket};
     #[pymodule_export]

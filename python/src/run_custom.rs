@@ -17,6 +17,7 @@ use fairlane_sim::{Observer, PacketEvent, Replay, run_with};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::congestion::{self, Raised};
 use crate::custom::{CustomDiscipline, RunState};
 use crate::document::Document;
 use crate::errors;
@@ -49,29 +50,33 @@ pub(crate) struct CustomOptions {
     trace: bool,
     /// The key of the queue that has the discipline; without one, every queue that a comparison changes.
     queue: Option<String>,
+    /// Makers of congestion controls, with the names of their groups of flows.
+    congestion: Vec<(String, Py<PyAny>)>,
     /// Called with the number of finished runs and the total.
     progress: Option<Py<PyAny>>,
 }
 
-/// Runs a scenario with a discipline from `factory`, which gets the link's name, its rate in bit/s and a seed. When
-/// `heard` returns true the current run ends as a partial one, and no other begins.
+/// Runs a scenario with parts that are written in Python: a discipline from `factory`, if there is one, which gets the
+/// link's name, its rate in bit/s and a seed; and congestion controls. When `heard` returns true the current run ends as
+/// a partial one, and no other begins.
 #[pyfunction]
 pub(crate) fn run_custom(
     py: Python<'_>,
     document: &Bound<'_, Document>,
-    factory: &Bound<'_, PyAny>,
+    factory: Option<Bound<'_, PyAny>>,
     heard: &Bound<'_, PyAny>,
     options: CustomOptions,
 ) -> PyResult<(Vec<Outcome>, bool)> {
-    let scenario = scenario(py, document)?;
-    let CustomOptions { runs, files, series, trace, queue, progress } = options;
+    let mut scenario = scenario(py, document)?;
+    let CustomOptions { runs, files, series, trace, queue, congestion, progress } = options;
     let series = series.map(|every| interval(py, &every)).transpose()?;
     let needs = Needs::of([&scenario], runs, Some(1));
     let needs = series.map_or(needs, |every| needs.with_series(&scenario, every));
     needs.check().and_then(|()| check(&scenario, "")).map_err(|error| errors::batch(py, &error))?;
-    let links = match queue {
-        Some(key) => vec![link_of(py, &scenario, &key)?],
-        None => compare::links(&scenario).map_err(|error| errors::batch(py, &error))?,
+    let links = match (&factory, queue) {
+        (None, _) => Vec::new(),
+        (Some(_), Some(key)) => vec![link_of(py, &scenario, &key)?],
+        (Some(_), None) => compare::links(&scenario).map_err(|error| errors::batch(py, &error))?,
     };
     let meter = CostMeter::start();
     let mut records = files.map(|files| files.begin(py, document.get(), &scenario, series)).transpose()?;
@@ -80,10 +85,11 @@ pub(crate) fn run_custom(
     let mut done = Vec::new();
     let mut interrupted = false;
     for number in 0..runs {
-        let shared = Arc::new(RunState::default());
+        let raised = Raised::default();
+        let shared = Arc::new(RunState::with(congestion::install(py, &mut scenario, &congestion, &raised)?));
         let own = |link: &str, host: &Host| {
-            let wanted = links.iter().any(|name| name == link);
-            let made = wanted.then(|| make(py, factory, link, host, &shared))?;
+            let factory = factory.as_ref().filter(|_| links.iter().any(|name| name == link))?;
+            let made = make(py, factory, link, host, &shared);
             made.map_err(|error| shared.fail(error)).ok()
         };
         let first = number == 0;
@@ -96,7 +102,7 @@ pub(crate) fn run_custom(
             Some(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => interrupted = true,
             Some(error) => return Err(error),
             None => {
-                let run = run.map_err(|error| errors::refused(py, error))?;
+                let run = run.map_err(|error| congestion::exception(py, error, &raised))?;
                 let last = number + 1 == runs && !run.partial;
                 interrupted = heard.call0()?.is_truthy()? && !last;
                 done.extend((!run.partial || run.to_s > run.from_s).then_some(run));
@@ -241,13 +247,16 @@ pub(crate) fn make<P: Packet + Send + Sync + 'static>(
     shared: &Arc<RunState>,
 ) -> PyResult<(&'static str, BoxQdisc<P>)> {
     let object = factory.call1((link, host.rate.bits_per_second(), host.seed.stream("python").bits()))?;
-    Ok((name(&object)?, Box::new(CustomDiscipline::new(py, object, Arc::clone(shared))?)))
+    Ok((name_of(&object)?, Box::new(CustomDiscipline::new(py, object, Arc::clone(shared))?)))
 }
 
-/// Returns the name of a discipline in outcomes. Names are few, so each is kept for the life of the process.
-fn name(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+/// Returns the name of a discipline or of the class of a congestion control in outcomes. Names are few, so each is kept
+/// for the life of the process.
+pub(crate) fn name_of(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let given = object.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
+    let named =
+        |attribute| Ok::<_, PyErr>(object.getattr_opt(attribute)?.and_then(|name| name.extract::<String>().ok()));
+    let given = named("name")?.or(named("__name__")?);
     let name = given.map_or_else(|| object.get_type().name().map(|name| name.to_string()), Ok)?;
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.get(name.as_str()) {

@@ -10,8 +10,8 @@ True
 
 A :class:`Scenario` is run, compared and swept. The results are an :class:`Outcome` or several, with
 tables for pandas, Polars and pyarrow. The disciplines are classes with their parameters: :mod:`fairlane.disciplines`.
-A :class:`Queue` takes packets one by one, and a :class:`Discipline` is one written in Python. :func:`replay` sends a
-capture through queues, :func:`lab` runs a scenario on real Linux TCP, :func:`characterize` reports on disciplines by
+A :class:`Queue` takes packets one by one. A :class:`Discipline` and a :class:`CongestionControl` are written in Python.
+:func:`replay` sends a capture through queues, :func:`lab` runs a scenario on real Linux TCP, :func:`characterize` reports on disciplines by
 RFC 7928, :func:`advise` names one for a link and a goal, :mod:`fairlane.theory` computes what queues do in
 equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
 
@@ -28,16 +28,18 @@ from fairlane import disciplines
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlane import papers, theory
-    from fairlane._core import DropSink, Packet, __version__
+    from fairlane._core import Ack, CongestionEvent, DropSink, Packet, Window, __version__
     from fairlane._parquet import SweepFile
     from fairlane._sweep import Failure
     from fairlane.advice import Advice, Tuning, advise
     from fairlane.captures import replay
     from fairlane.characterization import Characterization, Section, characterize
     from fairlane.config import QueueConfig
+    from fairlane.congestion import CongestionControl, Connection
     from fairlane.discipline import Discipline, Host
     from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
     from fairlane.errors import (
+        CongestionError,
         DisciplineError,
         FairlaneError,
         Interrupted,
@@ -52,12 +54,13 @@ if TYPE_CHECKING:
     from fairlane.linux import lab
     from fairlane.outcome import Outcome, Outcomes
     from fairlane.queue import Count, Counters, Event, Queue
-    from fairlane.scenario import OwnDiscipline, Scenario, SomeDiscipline
+    from fairlane.scenario import OwnCongestion, OwnDiscipline, Scenario, SomeDiscipline
     from fairlane.simulation import FlowState, QueueState, Simulation
     from fairlane.table import Series, Table
     from fairlane.units import rate, rate_text, seconds, seconds_text
 
 __all__ = [
+    "Ack",
     "Advice",
     "Afd",
     "Ared",
@@ -75,6 +78,10 @@ __all__ = [
     "Chokew",
     "Cobalt",
     "Codel",
+    "CongestionControl",
+    "CongestionError",
+    "CongestionEvent",
+    "Connection",
     "Count",
     "Counters",
     "Csfq",
@@ -103,6 +110,7 @@ __all__ = [
     "MlocChoke",
     "Outcome",
     "Outcomes",
+    "OwnCongestion",
     "OwnDiscipline",
     "Packet",
     "Pi2",
@@ -135,6 +143,7 @@ __all__ = [
     "Tuning",
     "UnknownKeyError",
     "Wfq",
+    "Window",
     "Xchoke",
     "__version__",
     "advise",
@@ -151,15 +160,17 @@ __all__ = [
 ]
 
 _FILES = {
-    "_core": ("DropSink", "Packet", "__version__"),
+    "_core": ("Ack", "CongestionEvent", "DropSink", "Packet", "Window", "__version__"),
     "_parquet": ("SweepFile",),
     "_sweep": ("Failure",),
     "advice": ("Advice", "Tuning", "advise"),
     "captures": ("replay",),
     "characterization": ("Characterization", "Section", "characterize"),
     "config": ("QueueConfig",),
+    "congestion": ("CongestionControl", "Connection"),
     "discipline": ("Discipline", "Host"),
     "errors": (
+        "CongestionError",
         "DisciplineError",
         "FairlaneError",
         "Interrupted",
@@ -176,7 +187,7 @@ _FILES = {
     "papers": (),
     "plot": (),
     "queue": ("Count", "Counters", "Event", "Queue"),
-    "scenario": ("OwnDiscipline", "Scenario", "SomeDiscipline"),
+    "scenario": ("OwnCongestion", "OwnDiscipline", "Scenario", "SomeDiscipline"),
     "simulation": ("FlowState", "QueueState", "Simulation"),
     "table": ("Series", "Table"),
     "theory": (),

@@ -145,6 +145,69 @@ class Packet:
     def __hash__(self) -> int: ...
 
 @final
+class Window:
+    """A congestion window, in segments.
+
+    Attributes:
+        cwnd: The window.
+        ssthresh: The slow start threshold; before the first congestion the receiver's window.
+    """
+
+    cwnd: float
+    ssthresh: float
+
+@final
+class Ack:
+    """An acknowledgement.
+
+    Attributes:
+        now: The time of its arrival in seconds.
+        acked: The segments that it acknowledges for the first time.
+        growth: The segments that let the window grow; those of ``acked``, or as in Linux without those that have
+            arrived earlier.
+        byte_counting: True if Reno's window grows by the segments acknowledged (RFC 3465); otherwise each
+            acknowledgement counts as one.
+        marks: The marked segments that it tells of.
+        rtt: The round trip of the segment that caused it, in seconds.
+        una: The oldest segment that is still unacknowledged.
+        max: One past the highest segment ever sent.
+    """
+
+    @property
+    def now(self) -> float: ...
+    @property
+    def acked(self) -> int: ...
+    @property
+    def growth(self) -> int: ...
+    @property
+    def byte_counting(self) -> bool: ...
+    @property
+    def marks(self) -> int: ...
+    @property
+    def rtt(self) -> float: ...
+    @property
+    def una(self) -> int: ...
+    @property
+    def max(self) -> int: ...
+
+@final
+class CongestionEvent:
+    """A reduction of the window.
+
+    Attributes:
+        now: The time in seconds.
+        signal: The reason: ``loss``, ``mark`` or ``timeout``.
+        segments: The part of the window that is reduced: the window or, if that is less, the flight (RFC 5681).
+    """
+
+    @property
+    def now(self) -> float: ...
+    @property
+    def signal(self) -> str: ...
+    @property
+    def segments(self) -> float: ...
+
+@final
 class DropSink:
     """Takes reports of every packet that does not leave by ``dequeue``, and of every mark."""
 
@@ -219,7 +282,7 @@ def watch(
 def fingerprint(document: Document) -> tuple[int, int]: ...
 def run_custom(
     document: Document,
-    factory: Callable[[str, int, int], object],
+    factory: Callable[[str, int, int], object] | None,
     heard: Callable[[], bool],
     options: dict[str, object],
 ) -> _Done: ...

@@ -13,10 +13,10 @@ from fairlane.errors import ScenarioError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from fairlane._sweep import Point
-    from fairlane.scenario import OwnDiscipline
 
 __all__ = ["Plan"]
 
@@ -27,7 +27,7 @@ class Plan:
     Attributes:
         points: The points, each a list of keys with their values as text.
         disciplines: The library's disciplines that are varied: the key, the text that stands for one, and its table.
-        own: Those written in Python, by the key and the text that stands for one.
+        own: Those written in Python, and congestion controls, by the key and the text that stands for one.
     """
 
     __slots__ = ("_document", "disciplines", "own", "points")
@@ -41,7 +41,7 @@ class Plan:
         """
         self._document = document
         self.disciplines: list[tuple[str, str, dict[str, Any]]] = []
-        self.own: dict[tuple[str, str], OwnDiscipline] = {}
+        self.own: dict[tuple[str, str], Callable[[Any], object]] = {}
         if isinstance(varied, (Mapping, str, bytes)) or not isinstance(varied, Iterable):
             items = items_of(varied, '{"seed": [1, 2]}')  # type: ignore[arg-type] # it is checked there
             self.points = _core.Document.points([(key, self._values(key, values)) for key, values in items])
@@ -57,11 +57,11 @@ class Plan:
 
         Raises:
             ScenarioError: A point is not valid.
-            ValueError: A point has two disciplines written in Python.
+            ValueError: A point has two of its parts written in Python.
         """
         for point in self.points if self.own else ():
             if sum(pair in self.own for pair in point) > 1:
-                raise ValueError("a point of a sweep has one discipline written in Python at most")
+                raise ValueError("a point of a sweep has one discipline or congestion control written in Python at most")
         return self._document.check_points([self.plain(point) for point in self.points], self.disciplines)
 
     def _listed(self, points: Iterable[Any]) -> list[Point]:

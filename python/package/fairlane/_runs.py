@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from fairlane import _core
 from fairlane._labels import parameters
@@ -14,15 +15,15 @@ from fairlane.outcome import Outcome, Outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from fairlane._points import Plan
     from fairlane._progress import Progress
     from fairlane._sweep import Point
-    from fairlane.scenario import OwnDiscipline, SomeDiscipline
+    from fairlane.scenario import OwnCongestion, OwnDiscipline, SomeDiscipline
 
-__all__ = ["How", "Watch", "all_of", "compared", "factory", "labelled", "only", "run", "swept", "watched", "with_queue"]
+__all__ = ["How", "Watch", "all_of", "compared", "congestion", "factory", "labelled", "only", "run", "swept", "watched", "with_congestion", "with_queue"]
 
 
 class How:
@@ -125,7 +126,11 @@ def swept(document: _core.Document, plan: Plan, how: How, at: str | None) -> Out
         elif not interrupted:
             key, queue = own[number]
             here = document.at(plan.plain(point), plan.disciplines)
-            made, interrupted = _own(here, queue, how, None, at=key)
+            group = key.removeprefix("flows.").removesuffix(".cc")
+            if key == f"flows.{group}.cc":
+                made, interrupted = _own(here, None, how, None, cc=[(group, queue)])
+            else:
+                made, interrupted = _own(here, queue, how, None, at=key)
             ordered += [outcome.named(None, point) for outcome in made]
     if interrupted:
         # A partial outcome is left out, since it would look like a complete one.
@@ -133,8 +138,8 @@ def swept(document: _core.Document, plan: Plan, how: How, at: str | None) -> Out
     return all_of(document, shown_at(ordered, at), "sweep", interrupted=interrupted)
 
 
-def _own_of(plan: Plan, point: Point) -> tuple[str, OwnDiscipline] | None:
-    """The key and the discipline of a point, if it has one written in Python."""
+def _own_of(plan: Plan, point: Point) -> tuple[str, Callable[[Any], object]] | None:
+    """The key of a point whose discipline or congestion control is written in Python, with that; if there is one."""
     return next(((pair[0], plan.own[pair]) for pair in point if pair in plan.own), None)
 
 
@@ -209,12 +214,48 @@ def _callable(queue: object) -> OwnDiscipline:
     return queue
 
 
-def _own(
-    document: _core.Document, queue: OwnDiscipline, how: How, watch: Watch | None, *, at: str | None = None
+def congestion(cc: Mapping[str, OwnCongestion]) -> list[tuple[str, OwnCongestion]]:
+    """The groups of flows with congestion control written in Python, each with that.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(cc, Mapping):
+        raise TypeError('cc: expected a mapping of groups to classes, such as {"ftp": Mine}')
+    for group, made in cc.items():
+        if not callable(made):
+            what = type(made).__name__
+            raise TypeError(f'cc: a congestion control is a class, not a {what}; set scenario["flows.{group}.cc"]')
+    return list(cc.items())
+
+
+def with_congestion(
+    document: _core.Document,
+    queue: SomeDiscipline | None,
+    cc: list[tuple[str, OwnCongestion]],
+    how: How,
+    watch: Watch,
+) -> tuple[list[_core.Outcome], bool]:
+    """The outcome with congestion control written in Python, and with any discipline."""
+    if queue is None or isinstance(instance(queue), (str, QueueConfig)):
+        document = document if queue is None else with_queue(document, instance(queue))
+        return _own(document, None, how, watch, cc=cc)
+    return _own(document, _callable(queue), how, watch, cc=cc)
+
+
+def _own(  # noqa: PLR0913 - they are one thing each
+    document: _core.Document,
+    queue: OwnDiscipline | None,
+    how: How,
+    watch: Watch | None,
+    *,
+    at: str | None = None,
+    cc: Sequence[tuple[str, OwnCongestion]] = (),
 ) -> tuple[list[_core.Outcome], bool]:
     """The outcome with a discipline written in Python, at the queue with the key ``at`` or at all that are compared.
 
-    ``watch`` has the records of the first run; without it, its course over time is not recorded either.
+    ``watch`` has the records of the first run; without it, its course over time is not recorded either. ``cc`` has the
+    groups of flows with congestion control written in Python.
     """
     from fairlane._signals import CtrlC
 
@@ -222,8 +263,9 @@ def _own(
         records: dict[str, object] = {"files": None, "series": None, "trace": False}
         if watch is not None:
             records = {"files": watch.files, "series": watch.series, "trace": watch.trace}
-        options = {"runs": how.runs, "queue": at, **records}
-        return _core.run_custom(document, factory(queue), heard, {**options, "progress": tell})
+        options = {"runs": how.runs, "queue": at, "congestion": list(cc), **records}
+        maker = None if queue is None else factory(queue)
+        return _core.run_custom(document, maker, heard, {**options, "progress": tell})
 
 
 def factory(queue: OwnDiscipline) -> Callable[[str, int, int], object]:

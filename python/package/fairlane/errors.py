@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fairlane.papers import Claim
 
 __all__ = [
+    "CongestionError",
     "DisciplineError",
     "FairlaneError",
     "Interrupted",
@@ -78,6 +79,13 @@ class UnknownKeyError(ScenarioError, KeyError):
     def __str__(self) -> str:
         # Without the quotes that KeyError puts around the text.
         return str(self.args[0])
+
+
+class CongestionError(FairlaneError, RuntimeError):
+    """A congestion control written in Python set a window or a rate that is none, or raised what is the cause of this.
+
+    The text has the flow and the simulated time.
+    """
 
 
 class DisciplineError(FairlaneError, RuntimeError):

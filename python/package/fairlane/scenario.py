@@ -23,15 +23,19 @@ if TYPE_CHECKING:
     from fairlane._progress import Progress
     from fairlane._sweep import SomeExecutor
     from fairlane.advice import Tuning
+    from fairlane.congestion import Connection
     from fairlane.discipline import Host
     from fairlane.fingerprint import Fingerprint
     from fairlane.outcome import Outcome
     from fairlane.simulation import Simulation
 
-__all__ = ["OwnDiscipline", "Scenario", "SomeDiscipline"]
+__all__ = ["OwnCongestion", "OwnDiscipline", "Scenario", "SomeDiscipline"]
 
 OwnDiscipline: TypeAlias = "Callable[[Host], object]"
 """A function that makes a discipline written in Python for a link, usually its class."""
+
+OwnCongestion: TypeAlias = "Callable[[Connection], object]"
+"""A function that makes a congestion control written in Python for a connection, usually its class."""
 
 SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
 """A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
@@ -283,6 +287,7 @@ class Scenario:
         seed: int | None = None,
         runs: int = 1,
         queue: SomeDiscipline | None = None,
+        cc: Mapping[str, OwnCongestion] | None = None,
         series: str | float | None = None,
         trace: bool = False,
         pcap: str | os.PathLike[str] | None = None,
@@ -300,6 +305,8 @@ class Scenario:
             seed: The seed of all randomness; the scenario's own by default.
             runs: Number of runs with independent randomness; with several, means have confidence intervals.
             queue: Another discipline for the queues that are described, the bottleneck's first of all.
+            cc: Congestion control written in Python, by the names of groups of flows: ``{"ftp": Mine}``. Such a run
+                takes one core.
             series: Record counts of flows and queues in each interval of this length, such as ``100ms``, of a single
                 run; a plain number is in seconds.
             trace: Record every event of every packet at every queue, of a single run.
@@ -318,6 +325,7 @@ class Scenario:
 
         Raises:
             ScenarioError: It cannot be run.
+            CongestionError: A congestion control written in Python made a mistake.
             OSError: A file cannot be written; the text has its path.
             ValueError: A record of a single run is asked for of several runs; a file would overwrite the scenario's or
                 one that the scenario reads; two files are the same; the name of mahimahi's log does not end in
@@ -332,8 +340,11 @@ class Scenario:
                 raise ValueError(
                     "series, trace, pcap, flent and mahimahi follow one run, and runs asks for several: leave it out"
                 )
-            return _runs.only(document, _runs.watched(document, queue, watch, progress))
+            if not cc:
+                return _runs.only(document, _runs.watched(document, queue, watch, progress))
         how = _runs.How(runs, jobs, progress)
+        if cc:
+            return _runs.only(document, _runs.with_congestion(document, queue, _runs.congestion(cc), how, watch))
         done = _runs.run(document, how) if queue is None else _runs.compared(document, [queue], how)
         return _runs.only(document, done)
 

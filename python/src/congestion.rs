@@ -1,0 +1,347 @@
+//! Adapts congestion control written in Python to the simulator.
+
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fairlane_qdisc::Time;
+use fairlane_scenario::{Congestion, OwnCongestion, Scenario, Tcp, Traffic};
+use fairlane_sim::tcp::{AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, WindowSize};
+use fairlane_sim::{Control, Error};
+use pyo3::call::PyCallArgs;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::run_custom::name_of;
+
+/// A congestion window and its threshold, in segments.
+#[pyclass(name = "Window", module = "fairlane._core")]
+pub(crate) struct PyWindow {
+    /// The congestion window.
+    #[pyo3(get, set)]
+    cwnd: f64,
+    /// The slow start threshold; before the first congestion the receiver's window.
+    #[pyo3(get, set)]
+    ssthresh: f64,
+}
+
+/// The information in an acknowledgement.
+#[pyclass(name = "Ack", module = "fairlane._core", frozen)]
+pub(crate) struct PyAck(AckSample);
+
+#[pymethods]
+impl PyAck {
+    #[getter]
+    fn now(&self) -> f64 {
+        self.0.now.as_secs()
+    }
+
+    #[getter]
+    const fn acked(&self) -> u32 {
+        self.0.acked
+    }
+
+    #[getter]
+    fn growth(&self) -> u32 {
+        self.0.growth()
+    }
+
+    #[getter]
+    const fn byte_counting(&self) -> bool {
+        self.0.byte_counting
+    }
+
+    #[getter]
+    fn marks(&self) -> u32 {
+        self.0.marks()
+    }
+
+    #[getter]
+    fn rtt(&self) -> f64 {
+        self.0.rtt.as_secs()
+    }
+
+    #[getter]
+    const fn una(&self) -> u32 {
+        self.0.una
+    }
+
+    #[getter]
+    const fn max(&self) -> u32 {
+        self.0.max
+    }
+}
+
+/// A reduction of the window.
+#[pyclass(name = "CongestionEvent", module = "fairlane._core", frozen)]
+pub(crate) struct PyCongestionEvent(CongestionEvent);
+
+#[pymethods]
+impl PyCongestionEvent {
+    #[getter]
+    fn now(&self) -> f64 {
+        self.0.now.as_secs()
+    }
+
+    #[getter]
+    const fn signal(&self) -> &'static str {
+        match self.0.signal {
+            CongestionSignal::Loss => "loss",
+            CongestionSignal::Mark => "mark",
+            CongestionSignal::Timeout => "timeout",
+        }
+    }
+
+    #[getter]
+    const fn segments(&self) -> f64 {
+        self.0.segments
+    }
+}
+
+/// The first exception of a congestion control in a run.
+pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
+
+/// Returns `scenario` with the congestion controls that `classes` make, by the names of their groups of flows, and a
+/// control that knows these.
+pub(crate) fn install(
+    py: Python<'_>,
+    scenario: &mut Scenario,
+    classes: &[(String, Py<PyAny>)],
+    raised: &Raised,
+) -> PyResult<Control> {
+    let mut control = Control::default();
+    let mut known: Vec<(OwnCongestion, &Py<PyAny>)> = Vec::new();
+    for (group, class) in classes {
+        let found = scenario.flows.iter_mut().find(|of| of.name == *group);
+        let Some(Traffic::Tcp(tcp)) = found.map(|of| &mut of.traffic) else {
+            return Err(errors::refused(py, format!("cc: there is no group of TCP flows \"{group}\"")));
+        };
+        let bound = class.bind(py);
+        let paces = bound.getattr_opt("paces")?.map_or(Ok(false), |paces| paces.is_truthy())?;
+        let own = OwnCongestion { name: name_of(bound)?, paces };
+        tcp.congestion = Congestion::Own(own);
+        match known.iter().find(|(other, _)| other.name == own.name) {
+            Some((_, other)) if other.is(class) => continue,
+            Some(_) => {
+                let message =
+                    format!("cc: two congestion controls are called \"{}\": give one another `name`", own.name);
+                return Err(PyValueError::new_err(message));
+            }
+            None => known.push((own, class)),
+        }
+        let (class, raised) = (class.clone_ref(py), Arc::clone(raised));
+        control = control.with_congestion(own, move |flow, tcp| {
+            Python::attach(|py| match Own::new(py, class.bind(py), flow, tcp, &raised) {
+                Ok(made) => Box::new(made),
+                Err(error) => fail(&raised, error),
+            })
+        });
+    }
+    Ok(control)
+}
+
+/// Returns the exception for a run that `error` ended: what a congestion control raised is its cause.
+pub(crate) fn exception(py: Python<'_>, error: Error, raised: &Raised) -> PyErr {
+    let cause = raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match (error, cause) {
+        (Error::Congestion(fault), Some(cause)) => {
+            let at = fault.at.as_secs();
+            let made =
+                errors::congestion(py, format!("flow {} at {at} s: its congestion control raised {cause}", fault.flow));
+            made.set_cause(py, Some(cause));
+            made
+        }
+        (Error::Congestion(fault), None) => errors::congestion(py, fault),
+        (error, _) => errors::refused(py, error),
+    }
+}
+
+/// Keeps an exception and ends the run.
+fn fail(raised: &Raised, error: PyErr) -> ! {
+    raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    resume_unwind(Box::new("an exception in Python"))
+}
+
+/// The methods that a congestion control need not have.
+#[derive(Debug)]
+struct Optional {
+    on_ack: bool,
+    on_unused: bool,
+    on_undo: bool,
+    on_send: bool,
+    on_lost: bool,
+    on_application_limited: bool,
+    pacing_rate: bool,
+}
+
+/// The congestion control of a connection, an object in Python.
+#[derive(Debug)]
+struct Own {
+    object: Py<PyAny>,
+    window: Py<PyWindow>,
+    has: Optional,
+    has_model: bool,
+    has_own_slow_start: bool,
+    is_scalable: bool,
+    smallest_window: Option<f64>,
+    raised: Raised,
+}
+
+impl Own {
+    fn new(py: Python<'_>, class: &Bound<'_, PyAny>, flow: u32, tcp: &Tcp, raised: &Raised) -> PyResult<Self> {
+        let connection = py.import("fairlane.congestion")?.getattr("Connection")?;
+        let object = class.call1((connection.call1((flow, tcp.initial_window, tcp.window))?,))?;
+        let has = |method| Ok::<_, PyErr>(object.getattr_opt(method)?.is_some_and(|method| method.is_callable()));
+        for method in ["grow", "on_congestion"] {
+            if !has(method)? {
+                let class = object.get_type().name()?;
+                let message = format!("{class} has no method {method}: see fairlane.CongestionControl");
+                return Err(PyTypeError::new_err(message));
+            }
+        }
+        let says = |name| object.getattr_opt(name)?.map_or(Ok(false), |said| said.is_truthy());
+        let smallest = object.getattr_opt("smallest_window")?;
+        Ok(Self {
+            has: Optional {
+                on_ack: has("on_ack")?,
+                on_unused: has("on_unused")?,
+                on_undo: has("on_undo")?,
+                on_send: has("on_send")?,
+                on_lost: has("on_lost")?,
+                on_application_limited: has("on_application_limited")?,
+                pacing_rate: has("pacing_rate")?,
+            },
+            has_model: says("has_model")?,
+            has_own_slow_start: says("has_own_slow_start")?,
+            is_scalable: says("is_scalable")?,
+            smallest_window: smallest.map_or(Ok(None), |smallest| smallest.extract())?,
+            window: Py::new(py, PyWindow { cwnd: 0.0, ssthresh: 0.0 })?,
+            object: object.unbind(),
+            raised: Arc::clone(raised),
+        })
+    }
+
+    /// Calls `method` and returns its result as `T`.
+    fn call<'py, T: FromPyObjectOwned<'py>>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        arguments: impl PyCallArgs<'py>,
+    ) -> T {
+        let result = self.object.bind(py).call_method1(method, arguments).and_then(|result| {
+            result.extract().map_err(|_| {
+                let what = result.get_type().to_string();
+                PyTypeError::new_err(format!("{method} returned {what}, which is no number"))
+            })
+        });
+        result.unwrap_or_else(|error| fail(&self.raised, error))
+    }
+
+    /// Tells of something that has no answer.
+    fn tell<'py>(&self, py: Python<'py>, method: &str, arguments: impl PyCallArgs<'py>) {
+        if let Err(error) = self.object.bind(py).call_method1(method, arguments) {
+            fail(&self.raised, error);
+        }
+    }
+
+    /// Shows the window.
+    fn shown<'py>(&self, py: Python<'py>, window: &WindowSize) -> Bound<'py, PyWindow> {
+        let shown = self.window.bind(py).clone();
+        match shown.try_borrow_mut() {
+            Ok(mut shown) => (shown.cwnd, shown.ssthresh) = (window.cwnd, window.ssthresh),
+            Err(error) => fail(&self.raised, error.into()),
+        }
+        shown
+    }
+
+    /// Calls a method that may change the window.
+    fn change(&self, method: &str, window: &mut WindowSize, ack: &AckSample, loss: Option<LossState>) {
+        Python::attach(|py| {
+            let shown = self.shown(py, window);
+            let ack = PyAck(*ack);
+            match loss {
+                Some(loss) => self.tell(py, method, (&shown, ack, loss.in_flight, loss.recovering)),
+                None => self.tell(py, method, (&shown, ack)),
+            }
+            match shown.try_borrow() {
+                Ok(shown) => (window.cwnd, window.ssthresh) = (shown.cwnd, shown.ssthresh),
+                Err(error) => fail(&self.raised, error.into()),
+            }
+        });
+    }
+}
+
+impl CongestionControl for Own {
+    fn grow(&mut self, window: &mut WindowSize, ack: &AckSample) {
+        self.change("grow", window, ack, None);
+    }
+
+    fn on_congestion(&mut self, window: &WindowSize, event: &CongestionEvent) -> f64 {
+        Python::attach(|py| {
+            let shown = self.shown(py, window);
+            self.call(py, "on_congestion", (shown, PyCongestionEvent(*event)))
+        })
+    }
+
+    fn on_ack(&mut self, window: &mut WindowSize, ack: &AckSample, loss: LossState) {
+        if self.has.on_ack {
+            self.change("on_ack", window, ack, Some(loss));
+        }
+    }
+
+    fn on_unused(&mut self, window: &mut WindowSize, ack: &AckSample) {
+        if self.has.on_unused {
+            self.change("on_unused", window, ack, None);
+        }
+    }
+
+    fn on_undo(&mut self) {
+        if self.has.on_undo {
+            Python::attach(|py| self.tell(py, "on_undo", ()));
+        }
+    }
+
+    fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
+        if self.has.on_send {
+            Python::attach(|py| self.tell(py, "on_send", (now.as_secs(), seq, idle, in_flight)));
+        }
+    }
+
+    fn on_lost(&mut self, now: Time, seq: u32) {
+        if self.has.on_lost {
+            Python::attach(|py| self.tell(py, "on_lost", (now.as_secs(), seq)));
+        }
+    }
+
+    fn on_application_limited(&mut self, in_flight: u32) {
+        if self.has.on_application_limited {
+            Python::attach(|py| self.tell(py, "on_application_limited", (in_flight,)));
+        }
+    }
+
+    fn pacing_rate(&self, window: &WindowSize) -> Option<f64> {
+        if !self.has.pacing_rate {
+            return None;
+        }
+        Python::attach(|py| {
+            let shown = self.shown(py, window);
+            self.call(py, "pacing_rate", (shown,))
+        })
+    }
+
+    fn has_model(&self) -> bool {
+        self.has_model
+    }
+
+    fn has_own_slow_start(&self) -> bool {
+        self.has_own_slow_start
+    }
+
+    fn is_scalable(&self) -> bool {
+        self.is_scalable
+    }
+
+    fn smallest_window(&self) -> Option<f64> {
+        self.smallest_window
+    }
+}
