@@ -4,8 +4,10 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fairlane_qdisc::Time;
-use fairlane_scenario::{Congestion, OwnCongestion, Scenario, Tcp, Traffic};
-use fairlane_sim::tcp::{AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, WindowSize};
+use fairlane_scenario::{Congestion, OwnCongestion, Scenario, Traffic};
+use fairlane_sim::tcp::{
+    AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, OwnConnection, WindowSize,
+};
 use fairlane_sim::{Control, Error};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -130,8 +132,8 @@ pub(crate) fn install(
             None => known.push((own, class)),
         }
         let (class, raised) = (class.clone_ref(py), Arc::clone(raised));
-        control = control.with_congestion(own, move |flow, tcp| {
-            Python::attach(|py| match Own::new(py, class.bind(py), flow, tcp, &raised) {
+        control = control.with_congestion(own, move |connection| {
+            Python::attach(|py| match Own::new(py, class.bind(py), connection, &raised) {
                 Ok(made) => Box::new(made),
                 Err(error) => fail(&raised, error),
             })
@@ -188,9 +190,15 @@ struct Own {
 }
 
 impl Own {
-    fn new(py: Python<'_>, class: &Bound<'_, PyAny>, flow: u32, tcp: &Tcp, raised: &Raised) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        class: &Bound<'_, PyAny>,
+        &OwnConnection { flow, seed, tcp }: &OwnConnection<'_>,
+        raised: &Raised,
+    ) -> PyResult<Self> {
         let connection = py.import("fairlane.congestion")?.getattr("Connection")?;
-        let object = class.call1((connection.call1((flow, tcp.initial_window, tcp.window))?,))?;
+        let seed = seed.stream("python").bits();
+        let object = class.call1((connection.call1((flow, seed, tcp.initial_window, tcp.window))?,))?;
         let has = |method| Ok::<_, PyErr>(object.getattr_opt(method)?.is_some_and(|method| method.is_callable()));
         for method in ["grow", "on_congestion"] {
             if !has(method)? {

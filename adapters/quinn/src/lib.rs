@@ -13,9 +13,11 @@ use std::time::Instant;
 
 use fairlane_qdisc::Seed;
 use fairlane_sim::endpoint::Pair;
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfig};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber};
 use rustls::RootCertStore;
+use rustls::client::Resumption;
 use rustls::pki_types::PrivateKeyDer;
 
 use host::{Host, Role};
@@ -48,8 +50,13 @@ impl Quinn {
         let mut roots = RootCertStore::empty();
         roots.add(certificate.clone())?;
         let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
-        let mut client = ClientConfig::with_root_certificates(Arc::new(roots))?;
-        let mut server = ServerConfig::with_single_cert(vec![certificate], key)?;
+        // Without tickets: each handshake is a whole one, also in a second run.
+        let mut tls = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        tls.resumption = Resumption::disabled();
+        let mut client = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
+        let mut tls = rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate], key)?;
+        tls.send_tls13_tickets = 0;
+        let mut server = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
         let transport = Arc::new(transport);
         client.transport_config(Arc::clone(&transport));
         server.transport_config(transport);

@@ -28,7 +28,7 @@ impl CongestionControl for OwnReno {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let control = Control::default().with_congestion("own-reno", |_flow, _tcp| Box::new(OwnReno));
+    let control = Control::default().with_congestion("own-reno", |_| Box::new(OwnReno));
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [file, duration, settings @ ..] = arguments.as_slice() else {
         return Err("give FILE DURATION KEY=VALUE…".into());

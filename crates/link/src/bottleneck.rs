@@ -10,7 +10,7 @@ use crate::{Config, Jitter, LossChain};
 ///
 /// The caller's clock moves it: [`push`](Self::push) a datagram when it reaches the queue, [`pop`](Self::pop) those
 /// that have reached the far end, and call again at [`next`](Self::next). A datagram leaves the queue when the one
-/// before it has been transmitted, however late the caller calls. Times never run backwards between calls.
+/// before it has been transmitted, however late the caller calls. The caller's times must not decrease.
 ///
 /// The discipline is held by its type, or chosen at run time as a [`BoxQdisc`].
 #[derive(Debug)]

@@ -51,7 +51,8 @@ impl Jitter {
     /// Returns the arrival of a packet that was sent at `sent` over a link with `delay`.
     pub fn arrival(&mut self, sent: Time, delay: Duration) -> Time {
         let drawn = (self.random.unit() * (2.0 * self.nanos as f64)) as u64;
-        let arrival = sent + Duration::from_nanos(delay.as_nanos().saturating_sub(self.nanos) + drawn);
+        let least = delay.as_nanos().saturating_sub(self.nanos);
+        let arrival = sent + Duration::from_nanos(least.saturating_add(drawn));
         if self.reorder {
             return arrival;
         }

@@ -143,7 +143,7 @@ impl CongestionControl for Mine {
 /// Would catch a congestion control of the program that a sweep refuses, or shows under another name.
 #[test]
 fn a_sweep_has_the_congestion_controls_of_the_program() {
-    let control = Control::default().with_congestion("mine", |_, _| Box::new(Mine));
+    let control = Control::default().with_congestion("mine", |_| Box::new(Mine));
     let mut document = Document::builtin().with_congestion(control.congestion());
     document.set("duration", "3s").unwrap();
     document.set("warmup", "1s").unwrap();

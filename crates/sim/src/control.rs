@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fairlane_scenario::{OwnCongestion, Tcp};
+use fairlane_scenario::OwnCongestion;
 
 use crate::tcp::congestion::Maker;
-use crate::tcp::{CongestionControl, CongestionFault};
+use crate::tcp::{CongestionControl, CongestionFault, OwnConnection};
 
 /// Lets another thread follow and stop a set of runs, and knows the congestion controls of the program.
 #[derive(Default)]
@@ -32,13 +32,13 @@ impl Control {
     /// file may name it if the document [knows](fairlane_scenario::Document::with_congestion)
     /// [all of them](Self::congestion). One that is given by its name alone paces only where the scenario asks for it.
     ///
-    /// `make` is called at the start of each connection, with the number of its flow, from 0 in the order of the
-    /// scenario, and the flow's TCP. Of two with the same name the first counts.
+    /// `make` is called for each connection: for the first one of a flow before the run begins, and at the start of the
+    /// others. Runs at the same time share it, so it must keep no state. Of two with the same name the first counts.
     #[must_use]
     pub fn with_congestion(
         mut self,
         own: impl Into<OwnCongestion>,
-        make: impl Fn(u32, &Tcp) -> Box<dyn CongestionControl> + Send + Sync + 'static,
+        make: impl Fn(&OwnConnection<'_>) -> Box<dyn CongestionControl> + Send + Sync + 'static,
     ) -> Self {
         self.congestion.push((own.into(), Arc::new(make)));
         self
@@ -51,7 +51,7 @@ impl Control {
 
     /// Returns the constructor of one.
     pub(crate) fn maker(&self, own: OwnCongestion) -> Option<&Arc<Maker>> {
-        self.congestion.iter().find(|(known, _)| *known == own).map(|(_, make)| make)
+        self.congestion.iter().find(|(known, _)| known.name == own.name).map(|(_, make)| make)
     }
 
     /// Asks all runs to stop: those in progress end as partial runs, and no other run begins.

@@ -51,14 +51,14 @@ pub trait Endpoint: fmt::Debug + Send {
     }
 
     /// Returns the bytes that it has delivered to its application since the start, which never become fewer. Those of
-    /// the sink are the flow's goodput.
+    /// the sink are the flow's goodput. It is asked after each of the sink's datagrams and timers.
     fn delivered_bytes(&self) -> u64;
 }
 
 /// A datagram on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The size on the wire in bytes, with all headers: 1 to [`LARGEST`].
+    /// The size on the wire in bytes, with all headers: 1 to [`LARGEST`], and no less than the buffer has.
     pub bytes: u32,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
@@ -135,6 +135,13 @@ pub enum Problem {
     Panic(String),
     /// A datagram had this size on the wire, which is none of 1 to [`LARGEST`] bytes.
     Size(u32),
+    /// A datagram had more bytes than its size on the wire.
+    Payload {
+        /// The size on the wire.
+        bytes: u32,
+        /// The bytes in the buffer.
+        payload: usize,
+    },
     /// This method would not return `None` while time stood still: it had given [`MOST_CALLS`] datagrams, or had woken
     /// more flows than its group has.
     Endless(&'static str),
@@ -162,6 +169,10 @@ impl fmt::Display for Problem {
             Self::Size(bytes) => {
                 write!(f, "a datagram of {bytes} bytes on the wire cannot be sent; give it 1 to {LARGEST}")
             }
+            Self::Payload { bytes, payload } => write!(
+                f,
+                "a datagram of {payload} bytes cannot have {bytes} bytes on the wire; count its headers as well"
+            ),
             Self::Endless(method) => {
                 write!(f, "`{method}` gives results without end; let it return None until time has passed")
             }

@@ -59,7 +59,8 @@ impl CongestionControl for Halving {
 fn reno_by_the_program_is_reno() -> Outcome {
     let made = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&made);
-    let control = Control::default().with_congestion("mine", move |flow, _tcp| {
+    let control = Control::default().with_congestion("mine", move |connection| {
+        let flow = connection.flow;
         count.fetch_add(1 << (8 * flow), Ordering::Relaxed);
         Box::new(Halving)
     });
@@ -103,7 +104,7 @@ impl CongestionControl for Steady {
 /// catch a rate that counts only where the scenario asks for pacing, and senders that are served ahead of their turn.
 #[test]
 fn a_rate_paces() -> Outcome {
-    let control = Control::default().with_congestion(PACED, |_, _| Box::new(Steady));
+    let control = Control::default().with_congestion(PACED, |_| Box::new(Steady));
     let run = run(&scenario(PACED, "")?, 0, &control, &mut ())?;
     assert!(run.flows.iter().all(|flow| (380..=401).contains(&flow.sent)), "{:?}", run.flows);
     Ok(())
@@ -179,7 +180,8 @@ impl CongestionControl for Mistaken {
 
 /// Returns a control of which flow 1 makes this mistake.
 fn mistaken(place: Place, value: f64) -> Control {
-    Control::default().with_congestion(PACED, move |flow, _tcp| {
+    Control::default().with_congestion(PACED, move |connection| {
+        let flow = connection.flow;
         assert!(place != Place::Start || flow != 1, "no such file");
         let value = if flow == 1 { value } else { 1.0 };
         let place = if flow == 1 { place } else { Place::Start };

@@ -14,6 +14,8 @@ use fairlane_sim::tcp::{AckSample, CongestionControl, CongestionEvent, LossState
 pub struct Htcp {
     shortest: Duration,
     epoch: Epoch,
+    /// The first segment was sent, with which the first epoch begins.
+    started: bool,
     /// The epoch before the last congestion, to which it returns if that was none.
     former: Epoch,
 }
@@ -32,7 +34,7 @@ struct Epoch {
 impl Htcp {
     pub fn new() -> Self {
         let epoch = Epoch { since: Time::ZERO, longest: Duration::ZERO, acked: 0, throughput: 0.0, beta: 0.5 };
-        Self { shortest: Duration::from_nanos(u64::MAX), epoch, former: epoch }
+        Self { shortest: Duration::from_nanos(u64::MAX), epoch, started: false, former: epoch }
     }
 }
 
@@ -47,6 +49,12 @@ impl CongestionControl for Htcp {
         self.shortest = self.shortest.min(ack.rtt);
         self.epoch.longest = self.epoch.longest.max(ack.rtt);
         self.epoch.acked += ack.acked;
+    }
+
+    fn on_send(&mut self, now: Time, _seq: u32, _idle: bool, _in_flight: u32) {
+        if !self.started {
+            (self.started, self.epoch.since) = (true, now);
+        }
     }
 
     fn on_congestion(&mut self, _window: &WindowSize, event: &CongestionEvent) -> f64 {
@@ -71,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// By hand: 100 segments a second up to congestions at 10, 20 and 30 s, round trips of 70 to 100 ms, and 40
+    /// By hand, from a start at 5 s on: 100 segments a second up to congestions at 10, 20 and 30 s, round trips of 70 to 100 ms, and 40
     /// segments a second from then to 40 s. The first β has no throughput to compare with and is 0.5, the next two are
     /// 0.7, the last one 0.5 again; undone, the epoch is that of β = 0.7, in which three seconds after congestion 2 ·
     /// 0.3 · (1 + 10 · 2 + 4 / 4) = 13.2 segments are added to 132 in a round trip. Would catch a β that keeps its
@@ -80,7 +88,8 @@ mod tests {
     fn growth_and_reduction_follow_the_epoch() {
         let mut htcp = Htcp::new();
         let mut window = WindowSize { cwnd: 132.0, ssthresh: 2.0 };
-        let at = |second: u64| Time::ZERO + Duration::from_millis(1000 * second);
+        let at = |second: u64| Time::ZERO + Duration::from_millis(1000 * (5 + second));
+        htcp.on_send(at(0), 0, true, 1);
         let mut left = Vec::new();
         for (second, acked) in [(10, 500), (20, 500), (30, 500), (40, 200)] {
             for rtt in [70, 100].map(Duration::from_millis) {

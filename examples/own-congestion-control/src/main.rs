@@ -28,9 +28,9 @@ const CUBIC: &str = "[[flows]]\nname = \"other\"\nkind = \"tcp\"\ncc = \"cubic\"
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let control = Control::default()
-        .with_congestion("scalable", |_flow, _tcp| Box::new(scalable::Scalable))
-        .with_congestion("westwood+", |_flow, _tcp| Box::<westwood::Westwood>::default())
-        .with_congestion("h-tcp", |_flow, _tcp| Box::new(htcp::Htcp::new()));
+        .with_congestion("scalable", |_| Box::new(scalable::Scalable))
+        .with_congestion("westwood+", |_| Box::<westwood::Westwood>::default())
+        .with_congestion("h-tcp", |_| Box::new(htcp::Htcp::new()));
     // Of the packets that the link can carry in the time that is measured.
     let share = |cc: &str, other: &str, loss: &str| -> Result<f64, Box<dyn std::error::Error>> {
         let mut document =

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,11 +16,13 @@ class Connection(NamedTuple):
 
     Attributes:
         flow: The number of its flow, from 0 in the order of the scenario.
+        seed: The seed of its randomness, different for each connection and each run.
         initial_window: The window at the start, in segments.
         receiver_window: The receiver's window, in segments.
     """
 
     flow: int
+    seed: int
     initial_window: float
     receiver_window: int
 
@@ -45,6 +48,7 @@ class CongestionControl:
         is_scalable: True for a scalable congestion control (RFC 9331): its data carry ECT(1).
         smallest_window: The smallest window that congestion leaves; ``None`` for two, and one after a mark.
         connection: The connection that it works for.
+        random: Its random numbers: the same for the same scenario, seed and run.
     """
 
     paces: bool = False
@@ -54,8 +58,9 @@ class CongestionControl:
     smallest_window: float | None = None
 
     def __init__(self, connection: Connection) -> None:
-        """Keeps ``connection``."""
+        """Keeps ``connection`` and sets up :attr:`random`."""
         self.connection = connection
+        self.random = random.Random(connection.seed)  # noqa: S311 - it simulates
 
     def grow(self, window: Window, ack: Ack) -> None:
         """Grows the window after an acknowledgement of new segments, from the slow start threshold on.

@@ -55,13 +55,8 @@ impl Peers {
     /// Returns those of the first connection.
     fn new(tcp: &Tcp, clock_offset: Duration, own: Option<FlowAlgorithm>) -> Self {
         let algorithm = own.as_ref().map(|own| own.connect(tcp, Time::ZERO));
-        Self {
-            sender: TcpSender::with_congestion(tcp, clock_offset, algorithm),
-            receiver: TcpReceiver::new(tcp),
-            clock_offset,
-            first: 0,
-            own: own.map(Box::new),
-        }
+        let sender = TcpSender::with_congestion(tcp, clock_offset, algorithm);
+        Self { receiver: receiver(tcp, &sender), sender, clock_offset, first: 0, own: own.map(Box::new) }
     }
 
     /// Begins a new connection after one of `segments` segments; returns false if the sequence numbers are used up.
@@ -70,9 +65,15 @@ impl Peers {
         self.first = first;
         let algorithm = self.own.as_ref().map(|own| own.connect(tcp, now));
         self.sender = TcpSender::with_congestion(tcp, self.clock_offset, algorithm);
-        self.receiver = TcpReceiver::new(tcp);
+        self.receiver = receiver(tcp, &self.sender);
         true
     }
+}
+
+/// Returns the receiver for `sender`.
+fn receiver(tcp: &Tcp, sender: &TcpSender) -> TcpReceiver {
+    let receiver = TcpReceiver::new(tcp);
+    if sender.is_l4s() { receiver.with_exact_echo() } else { receiver }
 }
 
 impl Connection {
@@ -87,7 +88,7 @@ impl Connection {
         Self {
             application: Application::new(tcp, common, seed, browser),
             ack_bytes: packet_bytes(tcp.ack),
-            data: Flags::default().with(Flags::ECT, tcp.ecn).with(Flags::ECT_1, peers.sender.is_l4s()),
+            data: Flags::default().with(Flags::ECT, tcp.ecn).with(Flags::ECT_1, tcp.ecn && peers.sender.is_l4s()),
             peers,
             started: false,
             sender_timer: Timer::off(),

@@ -1,5 +1,6 @@
 //! A flow between two endpoints that a program brings.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -182,17 +183,17 @@ impl Host {
         Ok(())
     }
 
-    /// Schedules events for the flows that the endpoint wakes: as many as the group has at most, since no flow need be
-    /// woken twice.
+    /// Schedules an event for each flow that the endpoint wakes.
     fn wake_others<O: Observer>(&mut self, now: Time, network: &mut Network<O>) -> Result<(), Problem> {
-        let mut left = self.flows.len();
+        let mut woken = BTreeSet::new();
         while let Some(index) = self.call(|endpoint| endpoint.wake())? {
-            if left == self.flows.len() {
+            if woken.is_empty() || woken.contains(&index) {
                 self.count_call(now, Problem::Endless("wake"))?;
             }
-            left = left.checked_sub(1).ok_or(Problem::Endless("wake"))?;
-            let woken = self.flows.clone().nth(index as usize).ok_or(Problem::NoFlow(index))?;
-            network.events.push(now, timer_of(self.end, woken));
+            let flow = self.flows.clone().nth(index as usize).ok_or(Problem::NoFlow(index))?;
+            if woken.insert(index) {
+                network.events.push(now, timer_of(self.end, flow));
+            }
         }
         Ok(())
     }
@@ -213,6 +214,10 @@ impl Host {
     ) -> Result<(), Problem> {
         if !(1..=LARGEST).contains(&bytes) {
             return Err(Problem::Size(bytes));
+        }
+        let payload = network.records.sacks.datagram.len();
+        if payload > bytes as usize {
+            return Err(Problem::Payload { bytes, payload });
         }
         let (seq, sack) = (self.next_seq, network.records.sacks.keep_datagram());
         self.next_seq = seq.wrapping_add(1);

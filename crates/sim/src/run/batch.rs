@@ -95,6 +95,7 @@ fn run_measured(
     let run = run_timed(scenario, number, control, observer);
     if let Err(Error::Congestion(fault)) = run {
         control.note_fault(fault);
+        control.finish_one();
         return None;
     }
     let unmeasured = run.as_ref().is_ok_and(|run| run.partial && run.to_s <= run.from_s);

@@ -172,7 +172,7 @@ impl<'s, O: Observer> Engine<'s, O> {
                 let browser = browsers.numbers().end.checked_sub(1);
                 let bring = endpoints.as_mut().filter(|_| group.traffic == Traffic::Endpoint);
                 let pair = bring.and_then(|bring| bring(&group.name, index, seed.named("endpoint")));
-                let own = own.of(group, id)?;
+                let own = own.of(group, id, seed)?;
                 let routes = network.topology.routes_of(id);
                 let flow = Flow::new(id, (group, index), routes, seed, browser, pair, own);
                 let mut flow = flow.ok_or_else(|| Error::NoEndpoint { group: group.name.clone(), index })?;

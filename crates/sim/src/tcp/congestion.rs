@@ -29,7 +29,9 @@ use fairlane_scenario::{Congestion, Tcp};
 pub use self::delivery::{DeliveryRate, FlightSample, RateSample};
 pub use self::guarded::CongestionFault;
 pub(crate) use self::guarded::{FlowAlgorithm, Maker, OwnControls};
-pub use self::interface::{AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, WindowSize};
+pub use self::interface::{
+    AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, OwnConnection, WindowSize,
+};
 pub(super) use self::regulator::Regulator;
 
 use self::bbr::Bbr;

@@ -16,7 +16,7 @@ mod window;
 
 pub use congestion::{
     AckSample, CongestionControl, CongestionEvent, CongestionFault, CongestionSignal, DeliveryRate, FlightSample,
-    LossState, RateSample, WindowSize,
+    LossState, OwnConnection, RateSample, WindowSize,
 };
 pub use receiver::{Received, TcpReceiver};
 pub use sender::{Opening, TcpSender};

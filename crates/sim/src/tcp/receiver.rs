@@ -112,6 +112,11 @@ impl TcpReceiver {
         }
     }
 
+    /// Returns the receiver with ECN-Echo for each marked segment, as that of DCTCP (RFC 8257, section 3.2).
+    pub(crate) fn with_exact_echo(self) -> Self {
+        Self { accurate: true, ..self }
+    }
+
     /// Handles segment `seq`, sent at `sent`. `ce` is true if the network has marked it, `cwr` if the sender says that
     /// it has reduced its window.
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_sim::endpoint::{Ecn, End, Endpoint, EndpointError, Outgoing, Pair, Problem};
-use fairlane_sim::{Control, Error, Fingerprint, Simulation, StepError, run, run_endpoints};
+use fairlane_sim::{Control, Error, Fingerprint, Observer, PacketEvent, Simulation, StepError, run, run_endpoints};
 
 use super::window::idle;
 use super::{FIFO, ONE, run_one, scenario};
@@ -17,6 +17,7 @@ enum Fault {
     WakeNobody,
     StayDue,
     Bytes(u32),
+    TooLittle,
 }
 
 #[derive(Debug)]
@@ -35,9 +36,13 @@ const AT: Time = Time::from_nanos(300_000_000);
 impl Endpoint for Faulty {
     fn start(&mut self, _now: Time) {}
     fn receive(&mut self, _now: Time, _datagram: &mut Vec<u8>, _ecn: Ecn) {}
-    fn transmit(&mut self, _now: Time, _datagram: &mut Vec<u8>) -> Option<Outgoing> {
+    fn transmit(&mut self, _now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing> {
         match self.fault {
             Fault::TransmitEndlessly => self.begins.then(|| Outgoing::new(100)),
+            Fault::TooLittle if self.begins => {
+                datagram.extend([0; 1400]);
+                Some(Outgoing::new(40))
+            }
             Fault::Bytes(bytes) if self.begins && !self.sent => {
                 self.sent = true;
                 Some(Outgoing::new(bytes))
@@ -98,6 +103,7 @@ fn a_fault_is_an_error_with_its_place() {
         (Fault::WakeItself, Problem::Endless("wake")),
         (Fault::WakeNobody, Problem::NoFlow(2)),
         (Fault::StayDue, Problem::PastDeadline(AT)),
+        (Fault::TooLittle, Problem::Payload { bytes: 40, payload: 1400 }),
         (Fault::Bytes(0), Problem::Size(0)),
         (Fault::Bytes(65_536), Problem::Size(65_536)),
     ];
@@ -156,6 +162,22 @@ fn endpoints_must_be_there() {
 fn the_run_ends_soon() {
     let flood = "[[flows]]\nname = \"flood\"\nkind = \"udp\"\nrate = \"20mbit\"";
     let scenario = scenario(86_400, FIFO, &format!("{ONE}\n{flood}"));
-    let pair = Pair { source: faulty(Fault::Panic), ..idle() };
-    assert!(matches!(run_one(&scenario, pair), Err(Error::Endpoint(_))));
+    let mut pair = Some(Pair { source: faulty(Fault::Panic), ..idle() });
+    let mut events = Events::default();
+    let ended = run_endpoints(&scenario, 0, &Control::default(), &mut events, |_, _, _| pair.take());
+    assert!(matches!(ended, Err(Error::Endpoint(_))));
+    // In 300 ms the flood sends 750 packets of 1000 bytes, each with a few events at each of its links.
+    assert!((1..20_000).contains(&events.0), "{events:?}");
+}
+
+/// Counts the events of packets.
+#[derive(Debug, Default)]
+struct Events(u64);
+
+impl Observer for Events {
+    fn packet(&mut self, _event: &PacketEvent) {
+        self.0 += 1;
+    }
+
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
 }

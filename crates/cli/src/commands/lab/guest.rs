@@ -150,8 +150,17 @@ impl GuestLabs {
     }
 }
 
-/// Refuses sources that read a file: a guest has none of this machine's.
+/// Refuses sources and rates that read a file: a guest has none of this machine's.
 fn refuse_traces(document: &Document, scenario: &Scenario) -> Result<(), Failure> {
+    let links = scenario.links.iter().map(|link| match link.name.as_str() {
+        "bottleneck" => "bottleneck".to_owned(),
+        name => format!("links.{name}"),
+    });
+    let rates = links.flat_map(|link| ["rate", "reverse.rate"].map(|rate| format!("{link}.{rate}.trace")));
+    if let Some(key) = rates.into_iter().find(|key| document.get(key).is_some()) {
+        let message = "a guest cannot read a trace of this machine";
+        return Err(document.refuse(&key, message, "run it on this machine, without --in guest, or give steps").into());
+    }
     let traced =
         |group: &&FlowGroup| matches!(&group.traffic, Traffic::Udp(udp) if matches!(udp.source, Source::Trace(_)));
     let Some(group) = scenario.flows.iter().find(traced) else { return Ok(()) };

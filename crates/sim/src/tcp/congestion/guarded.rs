@@ -9,15 +9,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use fairlane_qdisc::Time;
+use fairlane_qdisc::{Seed, Time};
 use fairlane_scenario::{Congestion, FlowGroup, Scenario, Tcp, Traffic};
 
-use super::{AckSample, CongestionControl, CongestionEvent, LossState, WindowSize};
+use super::{AckSample, CongestionControl, CongestionEvent, LossState, OwnConnection, WindowSize};
 use crate::control::Control;
 use crate::run::error::Error;
 
-/// Makes the congestion control of one connection, from the number of its flow and the flow's TCP.
-pub(crate) type Maker = dyn Fn(u32, &Tcp) -> Box<dyn CongestionControl> + Send + Sync;
+/// Makes the congestion control of one connection.
+pub(crate) type Maker = dyn Fn(&OwnConnection<'_>) -> Box<dyn CongestionControl> + Send + Sync;
 
 /// A mistake of a congestion control of the program: it panicked, or gave a value that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,17 +47,19 @@ impl<'c> OwnControls<'c> {
         Self { control, calls: Arc::new(Calls { flow: AtomicU32::new(NO_FLOW), at: AtomicU64::new(0) }) }
     }
 
-    /// Returns that of a group, for its flow `flow`; `None` if the group's is Fairlane's.
+    /// Returns that of a group, for its flow `flow`, whose randomness follows from `seed`; `None` if the group's is
+    /// Fairlane's.
     ///
     /// # Errors
     /// The program does not have it.
-    pub(crate) fn of(&self, group: &FlowGroup, flow: u32) -> Result<Option<FlowAlgorithm>, Error> {
+    pub(crate) fn of(&self, group: &FlowGroup, flow: u32, seed: Seed) -> Result<Option<FlowAlgorithm>, Error> {
         let Traffic::Tcp(Tcp { congestion: Congestion::Own(own), .. }) = group.traffic else { return Ok(None) };
         let Some(make) = self.control.maker(own) else {
             let known = self.control.congestion().map(|own| own.name).collect();
             return Err(Error::UnknownCongestion { group: group.name.clone(), name: own.name, known });
         };
-        Ok(Some(FlowAlgorithm { make: Arc::clone(make), flow, calls: Arc::clone(&self.calls) }))
+        let seed = seed.named("congestion");
+        Ok(Some(FlowAlgorithm { make: Arc::clone(make), flow, seed, calls: Arc::clone(&self.calls) }))
     }
 
     /// Runs `scenario` by `run`.
@@ -103,6 +105,7 @@ fn mistake(panic: &(dyn Any + Send)) -> String {
 pub(crate) struct FlowAlgorithm {
     make: Arc<Maker>,
     flow: u32,
+    seed: Seed,
     calls: Arc<Calls>,
 }
 
@@ -110,7 +113,8 @@ impl FlowAlgorithm {
     /// Makes it for a connection that begins at `now`.
     pub(crate) fn connect(&self, tcp: &Tcp, now: Time) -> Box<dyn CongestionControl> {
         self.enter(now);
-        let inner = (self.make)(self.flow, tcp);
+        let seed = self.seed.numbered(now.as_nanos());
+        let inner = (self.make)(&OwnConnection { flow: self.flow, seed, tcp });
         self.leave();
         Box::new(Guarded { inner, of: self.clone() })
     }

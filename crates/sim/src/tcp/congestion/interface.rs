@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use fairlane_qdisc::{Duration, Time};
+use fairlane_qdisc::{Duration, Seed, Time};
+use fairlane_scenario::Tcp;
 
 /// Congestion control of one connection: how its window grows, how far congestion reduces it, and its rate.
 ///
@@ -112,6 +113,17 @@ pub trait CongestionControl: Debug + Send + Sync {
     fn reacts_to_mark(&self) -> bool {
         true
     }
+}
+
+/// The connection that a congestion control is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnConnection<'t> {
+    /// The number of its flow, from 0 in the order of the scenario.
+    pub flow: u32,
+    /// For all its randomness: another one in each run, flow and connection.
+    pub seed: Seed,
+    /// The flow's TCP.
+    pub tcp: &'t Tcp,
 }
 
 /// The window and its threshold.
