@@ -57,8 +57,8 @@ pub(crate) struct CustomOptions {
 }
 
 /// Runs a scenario with parts that are written in Python: a discipline from `factory`, if there is one, which gets the
-/// link's name, its rate in bit/s and a seed; and congestion controls. When `heard` returns true the current run ends as
-/// a partial one, and no other begins.
+/// link's name, its rate in bit/s and a seed; and congestion controls. When `heard` returns true the current run ends
+/// as a partial one, and no other begins.
 #[pyfunction]
 pub(crate) fn run_custom(
     py: Python<'_>,

@@ -79,11 +79,11 @@ mod tests {
 
     use super::*;
 
-    /// By hand, from a start at 5 s on: 100 segments a second up to congestions at 10, 20 and 30 s, round trips of 70 to 100 ms, and 40
-    /// segments a second from then to 40 s. The first β has no throughput to compare with and is 0.5, the next two are
-    /// 0.7, the last one 0.5 again; undone, the epoch is that of β = 0.7, in which three seconds after congestion 2 ·
-    /// 0.3 · (1 + 10 · 2 + 4 / 4) = 13.2 segments are added to 132 in a round trip. Would catch a β that keeps its
-    /// value, a growth without the clock, and congestion that cannot be undone.
+    /// By hand, from a start at 5 s on: 100 segments a second up to congestions at 10, 20 and 30 s, round trips of 70
+    /// to 100 ms, and 40 segments a second from then to 40 s. The first β has no throughput to compare with and is 0.5,
+    /// the next two are 0.7, the last one 0.5 again; undone, the epoch is that of β = 0.7, in which three seconds after
+    /// congestion 2 · 0.3 · (1 + 10 · 2 + 4 / 4) = 13.2 segments are added to 132 in a round trip. Would catch a β that
+    /// keeps its value, a growth without the clock, and congestion that cannot be undone.
     #[test]
     fn growth_and_reduction_follow_the_epoch() {
         let mut htcp = Htcp::new();

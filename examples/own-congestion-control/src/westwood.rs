@@ -54,9 +54,10 @@ mod tests {
 
     use super::*;
 
-    /// By hand, from 5 s on, with round trips of 100 ms: 10 segments in the first are 100 a second, 30 in the second make 0.9 · 100
-    /// + 0.1 · 300 = 120, and 120 a second in 100 ms are 12 segments, also of a window of 100. Acknowledgements within
-    /// a round trip add up. Would catch an estimate that each acknowledgement changes, and a window that is halved.
+    /// By hand, from 5 s on, with round trips of 100 ms: 10 segments in the first are 100 a second, 30 in the second
+    /// make 0.9 · 100 + 0.1 · 300 = 120, and 120 a second in 100 ms are 12 segments, also of a window of 100.
+    /// Acknowledgements within a round trip add up. Would catch an estimate that each acknowledgement changes, and a
+    /// window that is halved.
     #[test]
     fn the_threshold_is_what_the_path_carries() {
         let mut westwood = Westwood::default();
