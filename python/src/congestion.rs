@@ -33,41 +33,50 @@ pub(crate) struct PyAck(AckSample);
 
 #[pymethods]
 impl PyAck {
+    /// The time in seconds.
     #[getter]
     fn now(&self) -> f64 {
         self.0.now.as_secs()
     }
 
+    /// The segments that it acknowledges for the first time.
     #[getter]
     const fn acked(&self) -> u32 {
         self.0.acked
     }
 
+    /// The segments that let the window grow; those of `acked`, or as in Linux without those that have arrived earlier.
     #[getter]
     fn growth(&self) -> u32 {
         self.0.growth()
     }
 
+    /// True if Reno's window grows by the segments acknowledged (RFC 3465); otherwise each acknowledgement counts as
+    /// one.
     #[getter]
     const fn byte_counting(&self) -> bool {
         self.0.byte_counting
     }
 
+    /// The marked segments that it tells of.
     #[getter]
     fn marks(&self) -> u32 {
         self.0.marks()
     }
 
+    /// The round trip of the segment that caused it, in seconds.
     #[getter]
     fn rtt(&self) -> f64 {
         self.0.rtt.as_secs()
     }
 
+    /// The oldest segment that is still unacknowledged.
     #[getter]
     const fn una(&self) -> u32 {
         self.0.una
     }
 
+    /// One past the highest segment ever sent.
     #[getter]
     const fn max(&self) -> u32 {
         self.0.max
@@ -80,11 +89,13 @@ pub(crate) struct PyCongestionEvent(CongestionEvent);
 
 #[pymethods]
 impl PyCongestionEvent {
+    /// The time in seconds.
     #[getter]
     fn now(&self) -> f64 {
         self.0.now.as_secs()
     }
 
+    /// The reason: `loss`, `mark` or `timeout`.
     #[getter]
     const fn signal(&self) -> &'static str {
         match self.0.signal {
@@ -94,6 +105,7 @@ impl PyCongestionEvent {
         }
     }
 
+    /// The part of the window that is reduced: the window or, if that is less, the flight (RFC 5681).
     #[getter]
     const fn segments(&self) -> f64 {
         self.0.segments

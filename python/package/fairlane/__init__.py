@@ -11,9 +11,9 @@ True
 A :class:`Scenario` is run, compared and swept. The results are an :class:`Outcome` or several, with
 tables for pandas, Polars and pyarrow. The disciplines are classes with their parameters: :mod:`fairlane.disciplines`.
 A :class:`Queue` takes packets one by one. A :class:`Discipline` and a :class:`CongestionControl` are written in Python.
-:func:`replay` sends a capture through queues, :func:`lab` runs a scenario on real Linux TCP, :func:`characterize` reports on disciplines by
-RFC 7928, :func:`advise` names one for a link and a goal, :mod:`fairlane.theory` computes what queues do in
-equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
+:func:`replay` sends a capture through queues, :func:`lab` runs a scenario on real Linux TCP, :func:`characterize`
+reports on disciplines by RFC 7928, :func:`advise` names one for a link and a goal, :mod:`fairlane.theory` computes what
+queues do in equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
 
 A :class:`Simulation` is a run in steps, that can be read and changed on the way.
 

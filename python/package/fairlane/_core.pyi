@@ -6,7 +6,9 @@ from typing import Any, TypeAlias, final
 __all__ = [
     "MOST_POINTS",
     "MOST_THREADS",
+    "Ack",
     "Characterization",
+    "CongestionEvent",
     "Document",
     "DropSink",
     "Outcome",
@@ -14,6 +16,7 @@ __all__ = [
     "Queue",
     "Simulation",
     "Table",
+    "Window",
     "__version__",
     "advice_page",
     "advise",

@@ -61,7 +61,9 @@ class Plan:
         """
         for point in self.points if self.own else ():
             if sum(pair in self.own for pair in point) > 1:
-                raise ValueError("a point of a sweep has one discipline or congestion control written in Python at most")
+                raise ValueError(
+                    "a point of a sweep has one discipline or congestion control written in Python at most"
+                )
         return self._document.check_points([self.plain(point) for point in self.points], self.disciplines)
 
     def _listed(self, points: Iterable[Any]) -> list[Point]:

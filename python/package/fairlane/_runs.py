@@ -23,7 +23,21 @@ if TYPE_CHECKING:
     from fairlane._sweep import Point
     from fairlane.scenario import OwnCongestion, OwnDiscipline, SomeDiscipline
 
-__all__ = ["How", "Watch", "all_of", "compared", "congestion", "factory", "labelled", "only", "run", "swept", "watched", "with_congestion", "with_queue"]
+__all__ = [
+    "How",
+    "Watch",
+    "all_of",
+    "compared",
+    "congestion",
+    "factory",
+    "labelled",
+    "only",
+    "run",
+    "swept",
+    "watched",
+    "with_congestion",
+    "with_queue",
+]
 
 
 class How:

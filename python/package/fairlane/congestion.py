@@ -38,12 +38,12 @@ class CongestionControl:
     in loss recovery; ``on_unused(window, ack)`` instead of :meth:`grow` where the window is not used; ``on_undo()``
     where the last congestion was none, after the window has returned; ``on_send(now, seq, idle, in_flight)`` for each
     segment; ``on_lost(now, seq)`` for each lost one, with RACK; ``on_application_limited(in_flight)`` where there is
-    nothing to send. ``pacing_rate(window)`` returns the rate in segments per second, or ``None`` for that of the window.
+    nothing to send. ``pacing_rate(window)`` returns the rate in segments per second; ``None`` is that of the window.
 
     Attributes:
         name: Its name in outcomes; the name of the class by default.
         paces: True for a sender that always paces; by default it does where the scenario asks for it.
-        has_model: True if the window follows from a model of the path: loss recovery leaves it alone. ``on_ack`` sets it.
+        has_model: True if the window follows from a model of the path: ``on_ack`` sets it, and loss recovery does not.
         has_own_slow_start: True if :meth:`grow` is called in slow start, too.
         is_scalable: True for a scalable congestion control (RFC 9331): its data carry ECT(1).
         smallest_window: The smallest window that congestion leaves; ``None`` for two, and one after a mark.
