@@ -32,6 +32,23 @@ class Fifo(fl.Discipline):
         return self.queue.pop(0) if self.queue else None
 
 
+class Gentle(fl.CongestionControl):
+    """Grows by one segment a round trip, and loses a quarter to congestion."""
+
+    def __init__(self, connection: fl.Connection) -> None:
+        """Keeps the connection."""
+        super().__init__(connection)
+
+    def grow(self, window: fl.Window, ack: fl.Ack) -> None:
+        """Grows the window."""
+        window.cwnd += ack.growth / window.cwnd
+
+    def on_congestion(self, window: fl.Window, event: fl.CongestionEvent) -> float:
+        """Returns the threshold."""
+        del window
+        return 0.75 * event.segments
+
+
 def disciplines() -> list[fl.QueueConfig]:
     """Returns one of each."""
     choke: list[fl.QueueConfig] = [fl.Choke(limit=300, min=100, max=200), fl.BackChoke(), fl.FrontChoke(), fl.Gchoke()]
@@ -75,6 +92,7 @@ def tables(folder: Path) -> "tuple[pd.DataFrame, pl.DataFrame]":
     """Runs, compares and sweeps, and returns tables."""
     queue: fl.SomeDiscipline = fl.Choke(limit=60)
     mine: fl.OwnDiscipline = Fifo
+    gentle: fl.OwnCongestion = Gentle
     scenario = fl.Scenario.dumbbell(
         tcp=2, udp=fl.rate("2mbit"), rate=fl.rate_text(1e6), duration=fl.seconds("2s"), rtt=0.08
     )
@@ -86,7 +104,7 @@ def tables(folder: Path) -> "tuple[pd.DataFrame, pl.DataFrame]":
     failures: tuple[fl.Failure, ...] = file.failures
     page: Path = outcomes[:2].html(folder / "page.html")
     table: fl.Table = swept.groups.head(3)
-    series: fl.Series = scenario.run(series="500ms").series
+    series: fl.Series = scenario.run(cc={"ftp": gentle}, series="500ms").series
     print(outcome.label, failures, page, table.shape, series.flows.columns, scenario.fingerprint())
     return table.to_pandas(), (swept + outcomes).filter({"label": "mine"}).each_run.to_polars()
 
@@ -120,7 +138,7 @@ def errors(capture: Path) -> list[str]:
         said.append(error.key)
     except fl.ScenarioError as error:
         said.append(error.help or "")
-    except (fl.DisciplineError, fl.LabError, fl.SweepStopped) as error:
+    except (fl.CongestionError, fl.DisciplineError, fl.LabError, fl.SweepStopped) as error:
         said.append(str(error))
     except fl.Interrupted as interrupted:
         said.append(repr(interrupted.outcomes) + repr(interrupted.characterization))

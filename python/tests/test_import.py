@@ -43,8 +43,13 @@ print(*sorted(set(sys.modules) - before))
 
 # mypy checks each of these too: would catch a name that only the interpreter finds.
 NAMES = {
+    "Ack": fl.Ack,
     "Advice": fl.Advice,
     "Characterization": fl.Characterization,
+    "CongestionControl": fl.CongestionControl,
+    "CongestionError": fl.CongestionError,
+    "CongestionEvent": fl.CongestionEvent,
+    "Connection": fl.Connection,
     "Count": fl.Count,
     "Counters": fl.Counters,
     "Discipline": fl.Discipline,
@@ -62,6 +67,7 @@ NAMES = {
     "MissingFileError": fl.MissingFileError,
     "Outcome": fl.Outcome,
     "Outcomes": fl.Outcomes,
+    "OwnCongestion": fl.OwnCongestion,
     "OwnDiscipline": fl.OwnDiscipline,
     "Packet": fl.Packet,
     "Queue": fl.Queue,
@@ -74,6 +80,7 @@ NAMES = {
     "Series": fl.Series,
     "Simulation": fl.Simulation,
     "SomeDiscipline": fl.SomeDiscipline,
+    "Window": fl.Window,
     "SweepFile": fl.SweepFile,
     "SweepStopped": fl.SweepStopped,
     "Table": fl.Table,
