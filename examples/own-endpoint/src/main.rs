@@ -1,4 +1,5 @@
-//! An own transport next to TCP: a window that grows with each answer and shrinks with each mark of a queue.
+//! An own transport next to TCP: a window that grows with each answer and shrinks with each mark of a queue. It has no
+//! timer, so each lost datagram would narrow its window for good: it is for queues that mark.
 
 use fairlane_qdisc::Time;
 use fairlane_scenario::Document;
