@@ -54,7 +54,7 @@ fn a_recorded_run_has_the_outcome_and_the_timeline_of_any_other() {
     }
 }
 
-/// Sends one datagram of 100 bytes, of 200 on the wire.
+/// Sends one datagram of 100 bytes, of 200 on the wire, of the L4S service and the class EF.
 #[derive(Debug)]
 struct Once(bool);
 
@@ -63,7 +63,7 @@ impl Endpoint for Once {
     fn receive(&mut self, _now: Time, _datagram: &mut Vec<u8>, _ecn: Ecn) {}
     fn transmit(&mut self, _now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing> {
         datagram.extend(1..=100);
-        std::mem::take(&mut self.0).then(|| Outgoing::new(200))
+        std::mem::take(&mut self.0).then_some(Outgoing { bytes: 200, ecn: Ecn::Ect1, class: 46 << 2 })
     }
     fn deadline(&mut self) -> Option<Time> {
         None
@@ -75,7 +75,8 @@ impl Endpoint for Once {
 }
 
 /// Each way has one packet behind headers of 24 bytes of the file, 16 of the packet, 20 of IPv4 and 8 of UDP. Would
-/// catch a payload that is missing, is another one's, or hides the size on the wire.
+/// catch a payload that is missing, is another one's, or hides the size on the wire, and an L4S packet (RFC 9331: ECT(1)
+/// is 01) that looks classic.
 #[test]
 fn a_capture_has_the_payloads_of_endpoints() {
     let text = "duration = \"2s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"own\"\nkind = \"endpoint\"\n";
@@ -93,6 +94,7 @@ fn a_capture_has_the_payloads_of_endpoints() {
         // The numbers of the bytes captured and of those on the wire, in either order of bytes.
         let number = |bytes: &[u8]| bytes.iter().sum::<u8>();
         assert_eq!((number(&packet[8..12]), number(&packet[12..16])), (128, 200));
+        assert_eq!(packet[16 + 1], 46 << 2 | 0b01);
         assert!(packet[16 + 28..].iter().copied().eq(1..=100));
     }
 }

@@ -6,7 +6,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
+use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use fairlane_outcome::{Extent, OutputFile};
 use fairlane_qdisc::Time;
 use fairlane_scenario::{FlowGroup, Hop, Scenario, Tcp, Traffic};
@@ -354,10 +354,12 @@ fn addressed(place: Place, protocol: IpNumber, length: u16) -> Ipv4Header {
 
 fn ip(event: &PacketEvent, place: Place, protocol: IpNumber, length: u16) -> Ipv4Header {
     let mut header = Ipv4Header {
-        ecn: match (event.marked, event.ecn_capable) {
-            (true, _) => IpEcn::THREE,
-            (false, true) => IpEcn::TWO,
-            (false, false) => IpEcn::ZERO,
+        dscp: IpDscp::try_new(event.class >> 2).unwrap_or_default(),
+        ecn: match event {
+            PacketEvent { marked: true, .. } => IpEcn::CongestionExperienced,
+            PacketEvent { l4s: true, .. } => IpEcn::Ect1,
+            PacketEvent { ecn_capable: true, .. } => IpEcn::Ect0,
+            _ => IpEcn::NotEct,
         },
         // The only field for the number of a UDP packet. A retransmitted TCP segment has the same number.
         identification: event.seq as u16,

@@ -62,6 +62,8 @@ impl<O: Observer> Records<O> {
             seq: packet.seq,
             bytes: packet.bytes,
             ecn_capable: fairlane_qdisc::Packet::ecn_capable(packet),
+            l4s: packet.flags.has(Flags::ECT_1),
+            class: packet.class,
             marked: packet.flags.has(Flags::CE),
             ece: packet.flags.has(Flags::ECE),
             cwr: packet.flags.has(Flags::CWR),

@@ -45,6 +45,10 @@ pub struct PacketEvent {
     pub bytes: u32,
     /// True if the packet is ECN-capable.
     pub ecn_capable: bool,
+    /// True if the packet is of the L4S service: ECT(1) before any mark (RFC 9331).
+    pub l4s: bool,
+    /// The TOS or traffic class byte of the packet without the bits of ECN.
+    pub class: u8,
     /// True if the packet has been marked (CE).
     pub marked: bool,
     /// ECN-Echo of an acknowledgement (RFC 3168).
