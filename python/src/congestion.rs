@@ -10,7 +10,7 @@ use fairlane_sim::tcp::{
 };
 use fairlane_sim::{Control, Error};
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -154,10 +154,12 @@ pub(crate) fn install(
     Ok(control)
 }
 
-/// Returns the exception for a run that `error` ended: what a congestion control raised is its cause.
+/// Returns the exception for a run that `error` ended: what a congestion control raised is its cause, unless that is
+/// Ctrl-C.
 pub(crate) fn exception(py: Python<'_>, error: Error, raised: &Raised) -> PyErr {
     let cause = raised.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (error, cause) {
+        (_, Some(cause)) if cause.is_instance_of::<PyKeyboardInterrupt>(py) => cause,
         (Error::Congestion(fault), Some(cause)) => {
             let at = fault.at.as_secs();
             let made =

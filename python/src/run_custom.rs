@@ -97,12 +97,12 @@ pub(crate) fn run_custom(
         let records = records.as_mut().filter(|_| first).map(|records| records.observer(&shared.control));
         let mut observers = ((kept, records), SignalObserver::new(heard, &shared));
         let run = run_with(&scenario, number, &shared.control, &mut observers, own);
-        match shared.failure() {
-            // It interrupted the discipline, whose state may be inconsistent.
-            Some(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => interrupted = true,
-            Some(error) => return Err(error),
-            None => {
-                let run = run.map_err(|error| congestion::exception(py, error, &raised))?;
+        let run = run.map_err(|error| congestion::exception(py, error, &raised));
+        match shared.failure().map_or(run, Err) {
+            // It interrupted what is written in Python, whose state may be inconsistent.
+            Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => interrupted = true,
+            Err(error) => return Err(error),
+            Ok(run) => {
                 let last = number + 1 == runs && !run.partial;
                 interrupted = heard.call0()?.is_truthy()? && !last;
                 done.extend((!run.partial || run.to_s > run.from_s).then_some(run));

@@ -136,3 +136,14 @@ def test_each_run_has_its_own_randomness() -> None:
         scenario(duration="1s").run(cc={"ftp": Drawing}, runs=2)
     assert seeds[:8] == seeds[8:]
     assert len(set(seeds)) == 8
+
+
+class Interrupted(Reno):
+    def grow(self, window: fl.Window, ack: fl.Ack) -> None:  # noqa: ARG002
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_in_a_method_is_no_mistake() -> None:
+    """Would catch a second Ctrl-C that is told as an error of the congestion control."""
+    with pytest.raises(fl.Interrupted):
+        scenario(preset="modern").run(cc={"ftp": Interrupted})
