@@ -75,8 +75,8 @@ impl Endpoint for Once {
 }
 
 /// Each way has one packet behind headers of 24 bytes of the file, 16 of the packet, 20 of IPv4 and 8 of UDP. Would
-/// catch a payload that is missing, is another one's, or hides the size on the wire, and an L4S packet, whose bits of ECN
-/// are 01 (RFC 9331), that looks classic.
+/// catch a payload that is missing, is another one's, or hides the size on the wire, and an L4S packet, whose bits of
+/// ECN are 01 (RFC 9331), that looks classic.
 #[test]
 fn a_capture_has_the_payloads_of_endpoints() {
     let text = "duration = \"2s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"own\"\nkind = \"endpoint\"\n";
