@@ -50,7 +50,7 @@ impl Host {
         self.start + Duration::from_nanos(now.as_nanos())
     }
 
-    /// Accepts a connection, or passes an event to the one that there is.
+    /// Handles a QUIC event: accepts a new connection, or passes the event to the open connection.
     fn handle(&mut self, now: Instant, event: DatagramEvent, mut buffer: Vec<u8>) {
         match event {
             DatagramEvent::NewConnection(incoming) => match self.endpoint.accept(incoming, now, &mut buffer, None) {

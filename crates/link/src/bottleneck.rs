@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 use fairlane_qdisc::{BoxQdisc, Count, Duration, LinkClock, Packet, ParameterError, Qdisc, Seed, Status, Time};
 
-use crate::{Config, Jitter, LossChain};
+use crate::{Config, Propagation};
 
 /// One direction of a link: a queue discipline, a transmitter, and the way to the far end.
 ///
@@ -20,8 +20,7 @@ pub struct Bottleneck<P: Packet, Q = BoxQdisc<P>> {
     /// The time at which the transmitter asks the discipline for a packet; `Time::MAX`: after the next arrival.
     asks: Time,
     delay: Duration,
-    loss: Option<LossChain>,
-    jitter: Option<Jitter>,
+    propagation: Propagation,
     /// The packets that have left the queue, in the order of their arrivals at the far end.
     in_flight: VecDeque<(Time, P)>,
     lost: Count,
@@ -41,8 +40,7 @@ impl<P: Packet, Q: Qdisc<P>> Bottleneck<P, Q> {
             transmitter: LinkClock::new(config.rate),
             asks: Time::MAX,
             delay: config.delay,
-            loss: config.loss.map(|loss| LossChain::new(loss, seed)),
-            jitter: (config.jitter > Duration::ZERO).then(|| Jitter::new(config.jitter, config.reorder, seed)),
+            propagation: Propagation::new(config.loss, config.jitter, config.reorder, seed),
             in_flight: VecDeque::new(),
             lost: Count::default(),
         })
@@ -113,14 +111,10 @@ impl<P: Packet, Q: Qdisc<P>> Bottleneck<P, Q> {
         self.transmitter.advance(packet.bytes());
         let sent = self.transmitter.next();
         self.asks = sent;
-        let arrival = match &mut self.jitter {
-            Some(jitter) => jitter.arrival(sent, self.delay),
-            None => sent + self.delay,
-        };
-        if self.loss.as_mut().is_some_and(LossChain::next_is_lost) {
+        let Some(arrival) = self.propagation.arrival(sent, self.delay) else {
             self.lost.add(packet.bytes());
             return;
-        }
+        };
         let place = self.in_flight.partition_point(|(other, _)| *other <= arrival);
         self.in_flight.insert(place, (arrival, packet));
     }

@@ -6,8 +6,8 @@ extern crate alloc;
 
 mod bottleneck;
 mod config;
-mod impairments;
+mod propagation;
 
 pub use bottleneck::Bottleneck;
 pub use config::{Config, Loss};
-pub use impairments::{Jitter, LossChain};
+pub use propagation::Propagation;

@@ -8,8 +8,8 @@ use std::fmt;
 
 use fairlane_qdisc::Time;
 
-/// The most datagrams, deadlines that have come, and rounds of waking others, that an endpoint may have at one time.
-/// More are an endless loop.
+/// The most datagrams, deadlines that have come, and flows to wake, that an endpoint may give at one time. More are an
+/// endless loop.
 pub const MOST_CALLS: u32 = 65_536;
 
 /// The largest datagram on the wire in bytes: the length field of IPv4 has 16 bits.
@@ -42,8 +42,7 @@ pub trait Endpoint: fmt::Debug + Send {
     fn on_timer(&mut self, now: Time);
 
     /// Returns the number in the group of another flow whose endpoint at the same end wants to send now; `None` if
-    /// there is none. Give each such flow once. Endpoints that share state need it, such as those of a server that
-    /// relays datagrams.
+    /// there is none. Endpoints that share state need it, such as those of a server that relays datagrams.
     ///
     /// By default `None`.
     fn wake(&mut self) -> Option<u32> {
@@ -142,12 +141,11 @@ pub enum Problem {
         /// The bytes in the buffer.
         payload: usize,
     },
-    /// This method would not return `None` while time stood still: it had given [`MOST_CALLS`] datagrams, or had woken
-    /// more flows than its group has.
+    /// The method of this name did not return `None`: there were [`MOST_CALLS`] results at one time.
     Endless(&'static str),
     /// Its deadline was this time, which had passed, after [`MOST_CALLS`] calls.
     PastDeadline(Time),
-    /// It woke the flow of this number, which the group does not have.
+    /// `wake` returned the number of a flow that the group does not have.
     NoFlow(u32),
 }
 

@@ -1,13 +1,16 @@
 //! Congestion control of the program: it does what the built-in one does, and its mistakes are errors.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Document, OwnCongestion, Scenario};
 use fairlane_sim::tcp::{AckSample, CongestionControl, CongestionEvent, LossState, WindowSize};
-use fairlane_sim::{Control, Fingerprint, Undivided, run, run_all, run_on, undivided};
+use fairlane_sim::{
+    Control, Fingerprint, Observer, PacketEvent, PacketKind, Undivided, run, run_all, run_on, undivided,
+};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -17,13 +20,20 @@ const PACED: OwnCongestion = OwnCongestion { name: "mine", paces: true };
 fn scenario(cc: impl Into<OwnCongestion>, flows: &str) -> Result<Scenario, Box<dyn std::error::Error>> {
     let cc = cc.into();
     let own = (cc.name == "mine").then_some(cc);
-    let text = format!(
+    let flows = format!("tcp = {{ recovery = \"reno\" }}\n{flows}");
+    let text = scenario_text(cc.name, &flows, "queue = { kind = \"droptail\", limit = \"20p\" }");
+    Ok(Document::parse("test.toml", &text)?.with_congestion(own).scenario()?)
+}
+
+/// Returns the text of a scenario of three flows with this congestion control, more keys of the flows, and this queue.
+fn scenario_text(cc: &str, flows: &str, queue: &str) -> String {
+    format!(
         r#"
         duration = "20s"
         [bottleneck]
         rate  = "2mbit"
         delay = "10ms"
-        queue = {{ kind = "droptail", limit = "20p" }}
+        {queue}
         [access]
         rate  = "100mbit"
         delay = "1ms"
@@ -31,13 +41,10 @@ fn scenario(cc: impl Into<OwnCongestion>, flows: &str) -> Result<Scenario, Box<d
         name  = "ftp"
         kind  = "tcp"
         count = 3
-        cc    = "{}"
-        tcp   = {{ recovery = "reno" }}
+        cc    = "{cc}"
         {flows}
-    "#,
-        cc.name
-    );
-    Ok(Document::parse("test.toml", &text)?.with_congestion(own).scenario()?)
+    "#
+    )
 }
 
 /// Reno, from RFC 5681 and with whole segments as in BSD.
@@ -110,7 +117,8 @@ fn a_rate_paces() -> Outcome {
     Ok(())
 }
 
-/// Would catch a name that is taken for another one, and an error that does not name those that there are.
+/// Would catch an unknown congestion control that runs as another one, and an error without the names of the known
+/// ones.
 #[test]
 fn unknown_names_are_errors() -> Outcome {
     let mut document = Document::builtin().with_congestion(["mine"]);
@@ -123,6 +131,9 @@ fn unknown_names_are_errors() -> Outcome {
         "flows \"ftp\" have the congestion control \"mine\", which the program has to add with Control::with_congestion; \
          it has added none"
     );
+    // The name alone is the key.
+    let paced = Control::default().with_congestion(PACED, |_| Box::new(Halving));
+    assert_eq!(&*run(&scenario("mine", "")?, 0, &paced, &mut ())?.flows[0].transport, "tcp mine, recovery reno");
     let mut document = Document::builtin().with_congestion(["cubic"]);
     document.set("flows.ftp.cc", "cubic")?;
     assert!(document.scenario().unwrap_err().to_string().contains("there are two congestion controls \"cubic\""));
@@ -238,6 +249,7 @@ fn a_mistake_costs_its_own_run_alone() -> Outcome {
     let scenarios = [scenario("reno", "")?, scenario(PACED, "")?];
     let runs = run_all(&scenarios, 3, &control)?;
     assert_eq!(runs.iter().map(Vec::len).collect::<Vec<_>>(), [3, 0]);
+    assert_eq!(control.finished(), 6);
     let faults = control.faults();
     assert_eq!(faults.iter().map(|fault| fault.flow.as_str()).collect::<Vec<_>>(), ["ftp/1"; 3]);
     assert_eq!(undivided(&scenarios[1])?, Some(Undivided::OwnCongestion { group: "ftp".to_owned() }));
@@ -245,5 +257,88 @@ fn a_mistake_costs_its_own_run_alone() -> Outcome {
     for threads in [1, 3].map(NonZeroUsize::new).into_iter().flatten() {
         assert_eq!(run_on(&scenarios[1], 0, threads, &control).unwrap_err().to_string(), alone);
     }
+    Ok(())
+}
+
+/// Notes the marked segments that each acknowledgement tells of.
+#[derive(Debug)]
+struct Scalable(Arc<AtomicU32>);
+
+impl CongestionControl for Scalable {
+    fn grow(&mut self, window: &mut WindowSize, _ack: &AckSample) {
+        window.cwnd += 1.0 / window.cwnd;
+    }
+    fn on_ack(&mut self, _window: &mut WindowSize, ack: &AckSample, _loss: LossState) {
+        self.0.fetch_add(ack.marks(), Ordering::Relaxed);
+    }
+    fn on_congestion(&mut self, _window: &WindowSize, event: &CongestionEvent) -> f64 {
+        0.9 * event.segments
+    }
+    fn is_scalable(&self) -> bool {
+        true
+    }
+}
+
+/// Each mark is told once by acknowledgements of every segment (RFC 8257, section 3.2); an echo until the sender has
+/// reacted (RFC 3168) tells of several times as many. Would catch such an echo, and ECT(1) without ECN.
+#[test]
+fn a_scalable_one_is_told_of_each_mark() -> Outcome {
+    let told = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&told);
+    let control = Control::default().with_congestion("mine", move |_| Box::new(Scalable(Arc::clone(&count))));
+    let red = "[bottleneck.queue]\nkind = \"red\"\nlimit = \"50p\"\nmin = \"3p\"\nmax = \"9p\"\necn = true";
+    for (ecn, l4s) in [(true, true), (false, false)] {
+        let text = scenario_text("mine", &format!("[flows.tcp]\nrecovery = \"sack\"\necn = {ecn}"), red);
+        let scenario = Document::parse("test.toml", &text)?.with_congestion(["mine"]).scenario()?;
+        told.store(0, Ordering::Relaxed);
+        let mut services = Services::default();
+        let run = run(&scenario, 0, &control, &mut services)?;
+        assert_eq!((services.l4s, services.other > 0), (if l4s { services.data } else { 0 }, !l4s));
+        let marked: u64 = run.queues[0].flows.iter().map(|flow| flow.marked).sum();
+        let told = u64::from(told.load(Ordering::Relaxed));
+        // An acknowledgement of several segments may tell of more, and the last ones are on their way.
+        assert!(told.abs_diff(marked) <= marked / 20 && (marked > 200) == ecn, "{told} of {marked}");
+    }
+    Ok(())
+}
+
+/// Counts data by their service.
+#[derive(Default)]
+struct Services {
+    data: u64,
+    l4s: u64,
+    other: u64,
+}
+
+impl Observer for Services {
+    fn packet(&mut self, event: &PacketEvent) {
+        if event.kind == PacketKind::Data {
+            self.data += 1;
+            self.l4s += u64::from(event.l4s);
+            self.other += u64::from(!event.l4s);
+        }
+    }
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+}
+
+/// Would catch a seed that two runs, flows or connections share, or that changes when the runs are repeated.
+#[test]
+fn seeds_differ() -> Outcome {
+    let seeds = Arc::new(Mutex::new(Vec::new()));
+    let drawn = Arc::clone(&seeds);
+    let control = Control::default().with_congestion("mine", move |connection| {
+        drawn.lock().expect("nobody panicked").push(connection.seed.stream("test").bits());
+        Box::new(Halving)
+    });
+    let scenario = scenario("mine", "phases = [[\"0s\", \"8s\"], [\"9s\", \"20s\"]]")?;
+    let twice = || -> Result<Vec<u64>, Box<dyn std::error::Error>> {
+        run(&scenario, 0, &control, &mut ())?;
+        run(&scenario, 1, &control, &mut ())?;
+        Ok(std::mem::take(&mut *seeds.lock().expect("nobody panicked")))
+    };
+    let (first, again) = (twice()?, twice()?);
+    let distinct: BTreeSet<u64> = first.iter().copied().collect();
+    // Two runs of three flows with two connections.
+    assert_eq!((&again, distinct.len()), (&first, 12));
     Ok(())
 }

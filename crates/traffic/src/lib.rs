@@ -18,7 +18,7 @@ mod video;
 
 pub use datagrams::Datagrams;
 pub use draw::part;
-pub use fairlane_link::{Jitter, LossChain};
+pub use fairlane_link::Propagation;
 pub use periods::OnOffPeriods;
 pub use start::start;
 pub use transfers::TransferSequence;

@@ -158,7 +158,7 @@ impl Direction {
 
     /// Notes that time zero of the scenario is at `start`.
     pub(crate) const fn start(&mut self, start: Time) {
-        self.wire.begin(start);
+        self.wire.start(start);
     }
 
     /// Starts the measurement.
@@ -340,7 +340,7 @@ mod tests {
         let text = r#"
             duration = "1s"
             [bottleneck]
-            rate  = { steps = [["0s", "4mbit"], ["3ms", "1mbit"], ["10ms", "0bit"], ["20ms", "1mbit"]] }
+            rate  = { steps = [["0s", "4mbit"], ["3ms", "1mbit"], ["10ms", "0bit"], ["20ms", "1mbit"]], every = "40ms" }
             delay = "5ms"
             [[flows]]
             name = "a"
@@ -358,9 +358,9 @@ mod tests {
             assert_eq!(decided(&mut direction, almost), vec![], "{at}");
             assert_eq!(decided(&mut direction, ms(1000 + at)), [(id, true)], "{at}");
         }
-        // 3 ms of 4, 7 of 1 and 30 of 1 Mbit/s in 50 ms.
+        // 39 kbit in the 40 ms of a period, and 19 in the 10 ms after it.
         let rate = direction.measured(ms(1050), "bottleneck", &side).queue.rate_bps;
-        assert!((rate - 49e3 / 0.05).abs() < 1.0, "{rate}");
+        assert!((rate - 58e3 / 0.05).abs() < 1.0, "{rate}");
     }
 
     /// All packets are lost behind the queue: they get the verdict to drop them, are counted as lost and not as

@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::{Duration, Rate, Seed, Time};
 use fairlane_scenario::LinkSide;
-use fairlane_traffic::{Jitter, LossChain, VaryingRate};
+use fairlane_traffic::{Propagation, VaryingRate};
 
 /// One direction of the bottleneck behind its queue.
 #[derive(Debug)]
@@ -12,8 +12,7 @@ pub(crate) struct Wire {
     varying: Option<VaryingRate>,
     start: Time,
     delay: Duration,
-    loss: Option<LossChain>,
-    jitter: Option<Jitter>,
+    propagation: Propagation,
 }
 
 impl Wire {
@@ -25,13 +24,12 @@ impl Wire {
             varying: wire.rates.as_ref().map(VaryingRate::new),
             start: Time::MAX,
             delay: side.delay,
-            loss: wire.loss.map(|model| LossChain::new(model, seed)),
-            jitter: (wire.jitter > Duration::ZERO).then(|| Jitter::new(wire.jitter, wire.reorder, seed)),
+            propagation: Propagation::new(wire.loss, wire.jitter, wire.reorder, seed),
         }
     }
 
     /// Notes that time zero of the scenario is at `start`.
-    pub(crate) const fn begin(&mut self, start: Time) {
+    pub(crate) const fn start(&mut self, start: Time) {
         self.start = start;
     }
 
@@ -48,12 +46,7 @@ impl Wire {
 
     /// Returns the time at which a packet that was `sent` at this time reaches the other end; `None` if it is lost.
     pub(crate) fn arrival(&mut self, sent: Time) -> Option<Time> {
-        let lost = self.loss.as_mut().is_some_and(LossChain::next_is_lost);
-        let there = match &mut self.jitter {
-            Some(jitter) => jitter.arrival(sent, self.delay),
-            None => sent + self.delay,
-        };
-        (!lost).then_some(there)
+        self.propagation.arrival(sent, self.delay)
     }
 
     /// Returns true if the rate varies.

@@ -1,6 +1,5 @@
 //! A flow between two endpoints that a program brings.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -185,15 +184,10 @@ impl Host {
 
     /// Schedules an event for each flow that the endpoint wakes.
     fn wake_others<O: Observer>(&mut self, now: Time, network: &mut Network<O>) -> Result<(), Problem> {
-        let mut woken = BTreeSet::new();
         while let Some(index) = self.call(|endpoint| endpoint.wake())? {
-            if woken.is_empty() || woken.contains(&index) {
-                self.count_call(now, Problem::Endless("wake"))?;
-            }
+            self.count_call(now, Problem::Endless("wake"))?;
             let flow = self.flows.clone().nth(index as usize).ok_or(Problem::NoFlow(index))?;
-            if woken.insert(index) {
-                network.events.push(now, timer_of(self.end, flow));
-            }
+            network.events.push(now, timer_of(self.end, flow));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::{Duration, Rate, Seed, Time};
 use fairlane_scenario::LinkSide;
-use fairlane_traffic::{Jitter, LossChain, VaryingRate};
+use fairlane_traffic::{Propagation, VaryingRate};
 
 use crate::network::aggregation::Frames;
 use crate::network::opportunities::Opportunities;
@@ -10,8 +10,7 @@ use crate::network::opportunities::Opportunities;
 /// Loss, jitter and a rate that varies. Links without any of these have no `Impairments`.
 #[derive(Debug)]
 pub(crate) struct Impairments {
-    loss: Option<LossChain>,
-    jitter: Option<Jitter>,
+    propagation: Propagation,
     rates: Option<VaryingRate>,
     /// The moments of delivery; `None` on links that send at a rate.
     opportunities: Option<Opportunities>,
@@ -30,8 +29,7 @@ impl Impairments {
         }
         let seed = seed();
         Some(Self {
-            loss: wire.loss.map(|model| LossChain::new(model, seed)),
-            jitter: (wire.jitter > Duration::ZERO).then(|| Jitter::new(wire.jitter, wire.reorder, seed)),
+            propagation: Propagation::new(wire.loss, wire.jitter, wire.reorder, seed),
             rates: wire.rates.as_ref().map(VaryingRate::new),
             opportunities: wire.rates.as_ref().and_then(Opportunities::new),
             frames: wire.aggregation.map(Frames::new),
@@ -58,12 +56,7 @@ impl Impairments {
 
     /// Returns the arrival of a packet that was `sent` at this time; `None` if it is lost.
     pub(crate) fn arrival(&mut self, sent: Time, delay: Duration) -> Option<Time> {
-        let lost = self.loss.as_mut().is_some_and(LossChain::next_is_lost);
-        let arrival = match &mut self.jitter {
-            Some(jitter) => jitter.arrival(sent, delay),
-            None => sent + delay,
-        };
-        (!lost).then_some(arrival)
+        self.propagation.arrival(sent, delay)
     }
 
     /// Returns true if packets may overtake each other.
@@ -74,7 +67,7 @@ impl Impairments {
     /// Returns true if packets need the link's delay and a transmission time of a constant rate: all that may happen is
     /// loss.
     pub(crate) const fn only_lose(&self) -> bool {
-        self.jitter.is_none() && self.rates.is_none() && self.frames.is_none()
+        !self.propagation.has_jitter() && self.rates.is_none() && self.frames.is_none()
     }
 
     /// Returns the rate at `now`; `None` if it is constant.

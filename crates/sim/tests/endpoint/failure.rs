@@ -7,7 +7,7 @@ use fairlane_sim::{Control, Error, Fingerprint, Observer, PacketEvent, Simulatio
 use super::window::idle;
 use super::{FIFO, ONE, run_one, scenario};
 
-/// What goes wrong, at 300 ms.
+/// The fault of an endpoint, at 300 ms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     Panic,

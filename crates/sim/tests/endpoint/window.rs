@@ -33,7 +33,7 @@ struct WindowSender {
     refill: Option<Time>,
 }
 
-/// What a receiver has seen.
+/// The datagrams that a receiver has taken.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// The time, the number and the ECN field of each datagram.

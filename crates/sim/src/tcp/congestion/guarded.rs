@@ -65,7 +65,7 @@ impl<'c> OwnControls<'c> {
     /// Runs `scenario` by `run`.
     ///
     /// # Errors
-    /// Those of `run`, and the first mistake of a congestion control.
+    /// The errors of `run`, and the first mistake of a congestion control.
     pub(crate) fn watch<T>(&self, scenario: &Scenario, run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
             let number = self.calls.flow.load(Ordering::Relaxed);
