@@ -314,6 +314,7 @@ fn check_group(group: &FlowGroup, ip_version: IpVersion) -> Result<(), Unsupport
         Some(Application::Web(_)) => "pages of objects",
         Some(Application::Video(_)) => "adaptive video",
         Some(Application::Rpc(_)) => "calls of remote procedures",
+        Some(Application::Own(_)) => "applications of a program",
         _ => "",
     };
     if !simulated.is_empty() {

@@ -19,6 +19,9 @@ pub enum Application {
     Rpc(Rpc),
     /// Unlimited data during the on periods, and no new data during the off periods.
     OnOff(OnOff),
+    /// One of the program that reads the scenario, by its name; see
+    /// [`Document::with_applications`](crate::Document::with_applications).
+    Own(&'static str),
 }
 
 /// Transfers of limited size.

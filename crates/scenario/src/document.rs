@@ -39,8 +39,16 @@ pub struct Document {
     pub(crate) root: Table,
     /// True if a program has changed it, so that the text is out of date.
     pub(crate) edited: bool,
-    /// The congestion controls of the program.
-    congestion: Vec<OwnCongestion>,
+    /// The parts of the program.
+    own: Own,
+}
+
+/// The parts of a program that scenarios may name, in addition to those of Fairlane.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Own {
+    pub(crate) congestion: Vec<OwnCongestion>,
+    /// The names of its applications.
+    pub(crate) applications: Vec<&'static str>,
 }
 
 /// Returns what was probably meant by the name of a file that does not exist.
@@ -115,7 +123,7 @@ impl Document {
 
     pub(crate) fn read(source: SourceText) -> Result<Self, ScenarioError> {
         let root = tree::parse(&source)?;
-        Ok(Self { source, root, edited: false, congestion: Vec::new() })
+        Ok(Self { source, root, edited: false, own: Own::default() })
     }
 
     /// Lets groups of flows have the congestion controls `own` of the program, in addition to those of Fairlane:
@@ -131,7 +139,26 @@ impl Document {
     /// ```
     #[must_use]
     pub fn with_congestion(mut self, own: impl IntoIterator<Item = impl Into<OwnCongestion>>) -> Self {
-        self.congestion.extend(own.into_iter().map(Into::into));
+        self.own.congestion.extend(own.into_iter().map(Into::into));
+        self
+    }
+
+    /// Lets groups of flows have the applications `own` of the program, in addition to those of Fairlane:
+    /// `source = "mine"`. Such a group has no other keys of an application.
+    ///
+    /// ```
+    /// use fairlane_scenario::{Application, Document, Traffic};
+    ///
+    /// let mut document = Document::builtin().with_applications(["mine"]);
+    /// document.set("flows.ftp.source", "mine")?;
+    /// let scenario = document.scenario()?;
+    /// let Traffic::Tcp(tcp) = &scenario.flows[0].traffic else { panic!("TCP") };
+    /// assert_eq!(tcp.application, Application::Own("mine"));
+    /// # Ok::<(), fairlane_scenario::ScenarioError>(())
+    /// ```
+    #[must_use]
+    pub fn with_applications(mut self, own: impl IntoIterator<Item = &'static str>) -> Self {
+        self.own.applications.extend(own);
         self
     }
 
@@ -242,7 +269,7 @@ impl Document {
     /// The first thing that is wrong: an unknown key, a missing one, a value of the wrong unit or out of its range, a
     /// contradiction.
     pub fn scenario(&self) -> Result<Scenario, ScenarioError> {
-        read::scenario(&self.source, &self.root, &self.congestion)
+        read::scenario(&self.source, &self.root, &self.own)
     }
 
     /// Creates the error of an engine that does not support `key`, such as `bottleneck.loss` or `flows.web.source`: the

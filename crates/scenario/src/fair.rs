@@ -195,7 +195,8 @@ fn demand(traffic: &Traffic, group: &FlowGroup, narrowest: f64, lifetime: f64) -
         // An endpoint may want all that it can get.
         Traffic::Endpoint => f64::INFINITY,
         Traffic::Tcp(tcp) => match &tcp.application {
-            Application::Ftp => f64::INFINITY,
+            // An application of a program may want all that it can get.
+            Application::Ftp | Application::Own(_) => f64::INFINITY,
             Application::OnOff(periods) => narrowest * on(periods),
             Application::Video(video) => bits(video.highest()),
             // Except for the round trips, the link is always busy.

@@ -300,6 +300,17 @@ impl<'a> Field<'a> {
         Err(self.error(format!("there is no {what} {}", self.written())).with_help(suggest::help(text, names)))
     }
 
+    /// A choice by name of those of Fairlane and of the program, which may not have the same names.
+    pub(crate) fn own_choice<T: Copy>(&self, what: &str, choices: &[(&str, T)]) -> Result<T, ScenarioError> {
+        let chosen = self.choice(what, choices, &[])?;
+        let text = self.text()?;
+        if choices.iter().filter(|(name, _)| *name == text).count() > 1 {
+            let error = self.error(format!("there is more than one {what} {}", self.written()));
+            return Err(error.with_help("give the one of your program another name"));
+        }
+        Ok(chosen)
+    }
+
     /// The value is planned, and not there in this version.
     pub(crate) fn not_yet(&self, what: &str) -> ScenarioError {
         self.error(format!("the {what} {} is not implemented in this version", self.written()))

@@ -20,11 +20,11 @@ use std::ops::RangeInclusive;
 
 use fairlane_qdisc::{Bytes, Duration, Rate};
 
+use crate::document::Own;
 use crate::error::{ScenarioError, SourceText};
 use crate::field::{Elsewhere, Reader};
 use crate::key::{ANY_TIME, Key, REQUIRED, Takes, key, names};
 use crate::model::Scenario;
-use crate::tcp::OwnCongestion;
 use crate::tree::Table;
 
 pub(crate) use network::link_name;
@@ -95,13 +95,8 @@ const SEEDS: RangeInclusive<u64> = 0..=i64::MAX.unsigned_abs();
 const MAX_FLOWS: u32 = 100_000;
 const FLOWS: RangeInclusive<u32> = 1..=100_000_000;
 
-/// Checks everything; the first thing that is wrong is the error. `congestion` are the congestion controls of the
-/// program.
-pub(crate) fn scenario(
-    source: &SourceText,
-    table: &Table,
-    congestion: &[OwnCongestion],
-) -> Result<Scenario, ScenarioError> {
+/// Checks everything; the first thing that is wrong is the error. `own` is what the program brings.
+pub(crate) fn scenario(source: &SourceText, table: &Table, own: &Own) -> Result<Scenario, ScenarioError> {
     let root = Reader::root(source, table).only(KEYS, ELSEWHERE)?;
     let name = root.get("name").map_or(Ok(stem(source.name())), |field| field.text())?.to_owned();
     let (duration, warmup) = times(&root)?;
@@ -109,7 +104,7 @@ pub(crate) fn scenario(
     let max_flows = root.get("max_flows").map_or(Ok(MAX_FLOWS), |field| field.count32(&FLOWS))?;
     let network = network::network(&root)?;
     let tcp = root.get("tcp").map(|field| tcp::table(field.table()?)).transpose()?;
-    let around = flows::Around { network: &network, tcp: tcp.as_ref(), congestion, duration, max_flows };
+    let around = flows::Around { network: &network, tcp: tcp.as_ref(), own, duration, max_flows };
     let flows = flows::flows(&root, &around)?;
     memory::check(&root, &network.links, &flows)?;
     Ok(Scenario { name, duration, warmup, seed, nodes: network.nodes, links: network.links, flows })

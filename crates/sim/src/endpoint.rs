@@ -5,6 +5,7 @@
 //! sink. [`run_endpoints`](crate::run_endpoints) asks for them and runs the scenario.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fairlane_qdisc::Time;
 
@@ -112,7 +113,8 @@ pub enum End {
     Sink,
 }
 
-/// The error of an endpoint, which ends the run.
+/// The error of an endpoint, or of an [application](crate::application), which ends the run. The source is where data
+/// are sent: the server of an application, of which the sink is the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointError {
     /// The flow group's name.
@@ -145,8 +147,17 @@ pub enum Problem {
     Endless(&'static str),
     /// Its deadline was this time, which had passed, after [`MOST_CALLS`] calls.
     PastDeadline(Time),
-    /// `wake` returned the number of a flow that the group does not have.
+    /// `wake` gave the number of a flow that the group does not have.
     NoFlow(u32),
+    /// The requests of an application that leave at one time are larger than a packet.
+    Request {
+        /// Their bytes.
+        bytes: u32,
+        /// The bytes of a packet.
+        packet: u32,
+    },
+    /// An application was called [`MOST_CALLS`] times without time going by.
+    Stuck,
 }
 
 impl fmt::Display for EndpointError {
@@ -163,7 +174,7 @@ impl fmt::Display for EndpointError {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Panic(message) => write!(f, "the endpoint panicked: {message}"),
+            Self::Panic(message) => write!(f, "it panicked: {message}"),
             Self::Size(bytes) => {
                 write!(f, "a datagram of {bytes} bytes on the wire cannot be sent; give it 1 to {LARGEST}")
             }
@@ -178,6 +189,12 @@ impl fmt::Display for Problem {
                 let seconds = deadline.as_secs();
                 write!(f, "its deadline stays at {seconds} s; let `deadline` return a later time after `on_timer`")
             }
+            Self::Request { bytes, packet } => {
+                write!(f, "a request of {bytes} bytes does not fit a packet of {packet}; send it in parts")
+            }
+            Self::Stuck => {
+                write!(f, "it was called {MOST_CALLS} times at one time; let its timers and calls of others be later")
+            }
             Self::NoFlow(index) => {
                 write!(f, "`wake` gave flow {index}, which the group does not have; flows are numbered from 0")
             }
@@ -186,3 +203,34 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for EndpointError {}
+
+/// Returns the result of a program's code; a panic is its problem.
+pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Result<T, Problem> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
+        let message = payload.downcast_ref::<&str>().map(|message| (*message).to_owned());
+        let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
+        Problem::Panic(message.unwrap_or_else(|| "no message".to_owned()))
+    })
+}
+
+/// The limit of a program's calls at one time.
+#[derive(Debug)]
+pub(crate) struct CallLimit {
+    /// The time of the last call.
+    last: Time,
+    /// The calls left at this time.
+    left: u32,
+}
+
+impl CallLimit {
+    pub(crate) const fn new() -> Self {
+        Self { last: Time::ZERO, left: MOST_CALLS }
+    }
+
+    /// Counts a call at `now` that must come to an end; after too many it is this problem.
+    pub(crate) fn count(&mut self, now: Time, problem: Problem) -> Result<(), Problem> {
+        let left = if self.last == now { self.left } else { MOST_CALLS };
+        (self.last, self.left) = (now, left.checked_sub(1).ok_or(problem)?);
+        Ok(())
+    }
+}

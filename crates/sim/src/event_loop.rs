@@ -91,7 +91,11 @@ impl<O: Observer> EventLoop<O> {
     /// Starts the measurement.
     pub(crate) fn begin_measurement(&mut self) {
         let now = self.now;
-        self.hosts.flows.iter_mut().for_each(|flow| flow.begin_measurement(now));
+        for flow in self.hosts.flows.iter_mut() {
+            if let Err(error) = flow.begin_measurement(now) {
+                self.network.failure.get_or_insert(error);
+            }
+        }
         self.hosts.delays.begin();
         for link in &mut self.network.topology.links {
             if let LinkQueue::Managed(managed) = &mut link.queue

@@ -28,6 +28,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod application;
 mod build;
 mod control;
 pub mod endpoint;
@@ -55,7 +56,7 @@ pub use parallel::partition::Undivided;
 pub use run::batch::{run_all, run_all_observed, run_all_on};
 pub use run::changes::ChangeError;
 pub use run::engine::{least_memory, run, run_endpoints, run_with};
-pub use run::error::Error;
+pub use run::error::{Error, Fault};
 pub use run::intervals::Intervals;
 pub use run::replay::{ArrivalTag, Replay, ReplayFlow};
 pub use run::simulation::{Simulation, StepError};
@@ -72,6 +73,10 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/congestion-control.md")]
 struct OwnCongestionControl;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/applications.md")]
+struct OwnApplications;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/transports.md")]

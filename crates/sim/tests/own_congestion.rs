@@ -9,7 +9,7 @@ use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Document, OwnCongestion, Scenario};
 use fairlane_sim::tcp::{AckSample, CongestionControl, CongestionEvent, LossState, WindowSize};
 use fairlane_sim::{
-    Control, Fingerprint, Observer, PacketEvent, PacketKind, Undivided, run, run_all, run_on, undivided,
+    Control, Fault, Fingerprint, Observer, PacketEvent, PacketKind, Undivided, run, run_all, run_on, undivided,
 };
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -136,7 +136,9 @@ fn unknown_names_are_errors() -> Outcome {
     assert_eq!(&*run(&scenario("mine", "")?, 0, &paced, &mut ())?.flows[0].transport, "tcp mine, recovery reno");
     let mut document = Document::builtin().with_congestion(["cubic"]);
     document.set("flows.ftp.cc", "cubic")?;
-    assert!(document.scenario().unwrap_err().to_string().contains("there are two congestion controls \"cubic\""));
+    assert!(
+        document.scenario().unwrap_err().to_string().contains("there is more than one congestion control \"cubic\"")
+    );
     Ok(())
 }
 
@@ -242,6 +244,11 @@ fn mistakes_are_errors() -> Outcome {
     Ok(())
 }
 
+fn flow_of(fault: &Fault) -> &str {
+    let Fault::Congestion(fault) = fault else { return "" };
+    &fault.flow
+}
+
 /// Would catch a batch that loses its other runs, or the mistake, and parts of a run that call it out of order.
 #[test]
 fn a_mistake_costs_its_own_run_alone() -> Outcome {
@@ -251,7 +258,7 @@ fn a_mistake_costs_its_own_run_alone() -> Outcome {
     assert_eq!(runs.iter().map(Vec::len).collect::<Vec<_>>(), [3, 0]);
     assert_eq!(control.finished(), 6);
     let faults = control.faults();
-    assert_eq!(faults.iter().map(|fault| fault.flow.as_str()).collect::<Vec<_>>(), ["ftp/1"; 3]);
+    assert_eq!(faults.iter().map(flow_of).collect::<Vec<_>>(), ["ftp/1"; 3]);
     assert_eq!(undivided(&scenarios[1])?, Some(Undivided::OwnCongestion { group: "ftp".to_owned() }));
     let alone = run(&scenarios[1], 0, &control, &mut ()).unwrap_err().to_string();
     for threads in [1, 3].map(NonZeroUsize::new).into_iter().flatten() {

@@ -22,6 +22,7 @@ pub(crate) enum ApplicationKind {
     Rpc,
     Exponential,
     Pareto,
+    Own(&'static str),
 }
 
 const KINDS: [(&str, ApplicationKind); 7] = [
@@ -114,15 +115,18 @@ const SIZES_KINDS: [(&str, SizesKind); 4] = [
 ];
 
 impl ApplicationKind {
-    /// The one that `group` names.
-    pub(crate) fn of(group: &Reader<'_>) -> Result<Self, ScenarioError> {
-        group.get("source").map_or(Ok(Self::Ftp), |field| field.choice("source of TCP", &KINDS, &[]))
+    /// The one that `group` names; `own` are those of the program.
+    pub(crate) fn of(group: &Reader<'_>, own: &[&'static str]) -> Result<Self, ScenarioError> {
+        let Some(field) = group.get("source") else { return Ok(Self::Ftp) };
+        let choices: Vec<(&str, Self)> =
+            KINDS.into_iter().chain(own.iter().map(|name| (*name, Self::Own(name)))).collect();
+        field.own_choice("source of TCP", &choices)
     }
 
     /// The keys of an application in addition to `source`.
     const fn keys(self) -> &'static [Key] {
         match self {
-            Self::Ftp => &[],
+            Self::Ftp | Self::Own(_) => &[],
             Self::Transfers => &[SIZE, SIZES_KEY, source::SHAPE_KEY, SIGMA, THINK],
             Self::Web => &[SIZE, SIZES_KEY, source::SHAPE_KEY, SIGMA, THINK, MIN_SIZE, OBJECTS_KEY, CONNECTIONS_KEY],
             Self::Video => VIDEO_KEYS,
@@ -141,6 +145,7 @@ impl ApplicationKind {
     pub(crate) fn read(self, group: &Reader<'_>, packet: Bytes) -> Result<Application, ScenarioError> {
         match self {
             Self::Ftp => Ok(Application::Ftp),
+            Self::Own(name) => Ok(Application::Own(name)),
             Self::Transfers => transfers(group).map(Application::Transfers),
             Self::Web => web(group).map(Application::Web),
             Self::Video => video(group).map(Application::Video),

@@ -3,6 +3,7 @@
 use fairlane_qdisc::{Duration, Rate};
 
 use crate::application::{Application, Web};
+use crate::document::Own;
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
 use crate::key::{Key, SourceKeys, Takes, key, names};
@@ -10,7 +11,7 @@ use crate::model::{FlowGroup, Hop, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
 use crate::read::{DEFAULT_PACKET, FLOWS, PACKET, application, endpoint, packets, phases, score, source, tcp, tfrc};
 use crate::source::{Source, Udp};
-use crate::tcp::{Congestion, OwnCongestion, Tcp};
+use crate::tcp::{Congestion, Tcp};
 use crate::{route, suggest};
 
 pub(crate) const TCP_KEYS: &[Key] = &[
@@ -98,8 +99,8 @@ pub(crate) struct Around<'a> {
     pub(crate) network: &'a Network,
     /// The `[tcp]` table.
     pub(crate) tcp: Option<&'a Reader<'a>>,
-    /// The congestion controls of the program.
-    pub(crate) congestion: &'a [OwnCongestion],
+    /// The parts of the program.
+    pub(crate) own: &'a Own,
     pub(crate) duration: Duration,
     pub(crate) max_flows: u32,
 }
@@ -143,12 +144,12 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
     let class = table.get("class").map_or(Ok(0), |field| field.choice("traffic class", &CLASSES, &[]))?;
     let traffic = match kind {
         TrafficKind::Tcp => {
-            let application = application::ApplicationKind::of(table)?;
+            let application = application::ApplicationKind::of(table, &around.own.applications)?;
             let table =
                 table.clone().only(&application.group_keys(), &[TCP_ELSEWHERE, application::ELSEWHERE].concat())?;
             Traffic::Tcp(Tcp {
                 application: application.read(&table, packet)?,
-                ..tcp::of_group((around.tcp, around.congestion), &table, packet, application)?
+                ..tcp::of_group((around.tcp, &around.own.congestion), &table, packet, application)?
             })
         }
         TrafficKind::Udp => Traffic::Udp(source::udp(table.clone(), packet)?),

@@ -187,12 +187,7 @@ fn congestion(cc: &Field<'_>, known: &[OwnCongestion]) -> Result<Congestion, Sce
     let own = known.iter().copied().map(Congestion::Own);
     let choices: Vec<(&str, Congestion)> =
         Congestion::ALL.into_iter().chain(own).map(|congestion| (congestion.name(), congestion)).collect();
-    let chosen = cc.choice("congestion control", &choices, &[])?;
-    if choices.iter().filter(|(name, _)| *name == chosen.name()).count() > 1 {
-        let error = cc.error(format!("there are two congestion controls {}", cc.written()));
-        return Err(error.with_help("give the one of your program another name"));
-    }
-    Ok(chosen)
+    cc.own_choice("congestion control", &choices)
 }
 
 /// Checks the `[tcp]` table.

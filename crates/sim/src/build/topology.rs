@@ -152,7 +152,9 @@ impl Topology {
         let (differ, ack) = match &group.traffic {
             Traffic::Udp(udp) => (udp.sizes_differ(), None),
             // Some acknowledgements carry requests.
-            Traffic::Tcp(Tcp { application: Application::Rpc(_), handshake, .. }) => (*handshake, None),
+            Traffic::Tcp(Tcp { application: Application::Rpc(_) | Application::Own(_), handshake, .. }) => {
+                (*handshake, None)
+            }
             Traffic::Tcp(tcp) => (tcp.handshake, Some(packet_bytes(tcp.ack))),
             Traffic::Tfrc(_) => (false, None),
             Traffic::Endpoint => (true, None),

@@ -1,16 +1,21 @@
 //! The applications of TCP flows: where the sender's data come from, and what must be told of their arrival.
 
-use fairlane_qdisc::{Duration, Seed, Time};
-use fairlane_scenario::{self as scenario, Tcp};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::vec::IntoIter;
+
+use fairlane_qdisc::{Seed, Time};
+use fairlane_scenario::{self as scenario, FlowGroup, Tcp};
 use fairlane_traffic::OnOffPeriods;
 
 use super::common::Common;
 use super::connection::Connection;
-use super::numbered::Numbered;
 use super::rpc::Rpc;
 use super::transfers::Transfers;
 use super::video::Video;
-use super::web::{Browser, NextObject, WebConnection};
+use super::web::{Browser, WebConnection};
+use crate::application::{Application, Client, Server, Session};
+use crate::endpoint::{CallLimit, End, EndpointError, Problem, caught};
 use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::packet::Packet;
@@ -18,140 +23,258 @@ use crate::schedule::event_key::Target;
 
 /// The source of the sender's data.
 #[derive(Debug)]
-pub(super) enum Application {
+pub(super) enum DataSource {
     /// Unlimited data; with the settings of each new connection if the flow has several phases.
     Ftp(Option<Box<Tcp>>),
-    /// Pages of objects.
-    Web(Box<WebConnection>),
-    /// Transfers of limited size, one after the other.
-    Transfers(Box<Transfers>),
-    /// Adaptive video.
-    Video(Box<Video>),
-    /// Requests and responses.
-    Rpc(Box<Rpc>),
     /// Unlimited data during on periods.
     OnOff(Box<OnOffPeriods>),
+    /// Data by what arrives.
+    Told(Box<Told>),
 }
 
-impl Application {
+impl DataSource {
     /// Returns true if the application sends without end, and so needs no notice of arrived data.
     #[inline(always)]
     pub(super) const fn is_bulk(&self) -> bool {
-        matches!(self, Self::Ftp(_) | Self::OnOff(_))
+        !matches!(self, Self::Told(_))
+    }
+}
+
+/// An application that is told what arrives.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// Nobody locks it: it makes a run `Sync`, which an application need not be.
+    application: Mutex<Box<dyn Application>>,
+    session: Session,
+    /// The packets that the sender has been given.
+    given: u32,
+    /// The settings of each new connection.
+    tcp: Tcp,
+    group: Arc<str>,
+    /// The flows of the group.
+    flows: Range<u32>,
+    calls: CallLimit,
+}
+
+/// Makes the applications of a group, one flow after the other.
+pub(crate) struct Applications {
+    group: Arc<str>,
+    flows: Range<u32>,
+    browser: Option<Arc<Mutex<Browser>>>,
+    own: IntoIter<Box<dyn Application>>,
+}
+
+impl Applications {
+    /// Returns those of `group`, whose first flow is `first`. `own` are the ones that the program brings.
+    pub(crate) fn new(group: &FlowGroup, first: u32, own: Vec<Box<dyn Application>>) -> Self {
+        Self {
+            group: group.name.as_str().into(),
+            flows: first..first + group.count,
+            browser: None,
+            own: own.into_iter(),
+        }
     }
 
-    pub(super) fn new(tcp: &Tcp, common: &Common, seed: Seed, browser: Option<u32>) -> Self {
-        match &tcp.application {
-            scenario::Application::Ftp => Self::Ftp(common.has_later_phases().then(|| Box::new(tcp.clone()))),
-            scenario::Application::Transfers(config) => {
-                Self::Transfers(Box::new(Transfers::new(tcp, config, common.bytes, seed)))
+    /// Returns the application of the next flow; `None` if the program has brought too few.
+    pub(super) fn next(&mut self, tcp: &Tcp, common: &Common, seed: Seed) -> Option<DataSource> {
+        use scenario::Application as Kind;
+        let bytes = common.bytes;
+        let application: Box<dyn Application> = match &tcp.application {
+            Kind::Ftp => return Some(DataSource::Ftp(common.has_later_phases().then(|| Box::new(tcp.clone())))),
+            Kind::OnOff(config) => return Some(DataSource::OnOff(Box::new(OnOffPeriods::new(config, seed)))),
+            Kind::Transfers(config) => Box::new(Transfers::new(config, bytes, seed)),
+            Kind::Web(web) => {
+                let index = common.id - self.flows.start;
+                self.browser = self.browser.take().filter(|_| !index.is_multiple_of(web.connections));
+                let browser = || Arc::new(Mutex::new(Browser::new(web, index, bytes, seed)));
+                Box::new(WebConnection::new(Arc::clone(self.browser.get_or_insert_with(browser)), index))
             }
-            scenario::Application::Web(_) => Self::Web(Box::new(WebConnection::new(browser.unwrap_or_default(), tcp))),
-            scenario::Application::Video(config) => Self::Video(Box::new(Video::new(config, common.bytes))),
-            scenario::Application::Rpc(config) => Self::Rpc(Box::new(Rpc::new(config, common.bytes))),
-            scenario::Application::OnOff(config) => Self::OnOff(Box::new(OnOffPeriods::new(config, seed))),
+            Kind::Video(config) => Box::new(Video::new(config)),
+            Kind::Rpc(config) => Box::new(Rpc::new(config, bytes)),
+            Kind::Own(_) => self.own.next()?,
+        };
+        let session = Session {
+            packet: bytes,
+            index: common.id - self.flows.start,
+            completions: (!matches!(tcp.application, Kind::Video(_))).then(Vec::new),
+            startups: matches!(tcp.application, Kind::Transfers(_) | Kind::Web(_)).then(Vec::new),
+            ..Session::default()
+        };
+        Some(DataSource::Told(Box::new(Told {
+            application: Mutex::new(application),
+            session,
+            given: 0,
+            tcp: tcp.clone(),
+            group: Arc::clone(&self.group),
+            flows: self.flows.clone(),
+            calls: CallLimit::new(),
+        })))
+    }
+}
+
+impl Told {
+    pub(crate) const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Calls the application.
+    fn call(&mut self, call: impl FnOnce(&mut dyn Application, &mut Session)) -> Result<(), Problem> {
+        let application = self.application.get_mut().unwrap_or_else(PoisonError::into_inner);
+        caught(|| call(&mut **application, &mut self.session))
+    }
+
+    /// Calls the application for its server.
+    fn serve(&mut self, now: Time, call: impl FnOnce(&mut dyn Application, &mut Server<'_>)) -> Result<(), Problem> {
+        self.call(|application, session| call(application, &mut Server { now, session }))
+    }
+
+    /// Handles an event of the source after the first one: a request comes, the timer expires, or another flow calls.
+    fn wake(&mut self, now: Time) -> Result<(), Problem> {
+        self.calls.count(now, Problem::Stuck)?;
+        let mut called = false;
+        while let Some(due) = self.session.requests.iter().position(|at| *at <= now) {
+            called = true;
+            self.session.requests.remove(due);
+            self.serve(now, |application, server| application.on_request(server))?;
         }
+        if self.session.timer.take_if(|at| *at <= now).is_some() {
+            return self.serve(now, |application, server| application.on_timer(server));
+        }
+        if called { Ok(()) } else { self.serve(now, |application, server| application.on_wake(server)) }
+    }
+
+    /// Tells the server of an acknowledgement. The requests that travelled with it come after their pauses.
+    fn acknowledge(&mut self, now: Time, acknowledged: u32) -> Result<(), Problem> {
+        let Session { index, asked, requests, wakes, .. } = &mut self.session;
+        for (_, pause) in asked.extract_if(.., |(after, _)| *after <= acknowledged) {
+            requests.push(now + pause);
+            wakes.push((*index, now + pause));
+        }
+        self.serve(now, |application, server| application.on_acknowledged(acknowledged, server))
+    }
+
+    /// Tells the client of data. Returns true if an acknowledgement leaves at once, and the bytes of the requests in
+    /// it.
+    fn receive(&mut self, now: Time, received: u32) -> Result<(bool, u32), Problem> {
+        self.call(|application, session| application.on_data(received, &mut Client { now, session }))?;
+        let Session { packet, asking, asked, request_bytes, acknowledges, .. } = &mut self.session;
+        asked.extend(asking.drain(..).map(|pause| (received, pause)));
+        let (acknowledges, bytes) = (std::mem::take(acknowledges), std::mem::take(request_bytes));
+        if bytes > *packet {
+            return Err(Problem::Request { bytes, packet: *packet });
+        }
+        Ok((acknowledges, bytes))
+    }
+
+    /// Starts the measurement.
+    pub(super) fn begin_measurement(&mut self, now: Time) -> Result<(), Box<EndpointError>> {
+        let counts = [&mut self.session.completions, &mut self.session.startups];
+        counts.into_iter().flatten().for_each(Vec::clear);
+        self.call(|application, _| application.begin_measurement(now))
+            .map_err(|problem| self.error(End::Source, now, problem))
+    }
+
+    /// Ends the run.
+    pub(super) fn end(&mut self, now: Time) -> Result<(), Box<EndpointError>> {
+        let ended = self.call(|application, session| session.video = application.video(now).map(Box::new));
+        ended.map_err(|problem| self.error(End::Sink, now, problem))
+    }
+
+    /// Schedules an event for each flow that the application wakes.
+    fn wake_others<O: Observer>(&mut self, network: &mut Network<O>) -> Result<(), Problem> {
+        for (index, at) in self.session.wakes.drain(..) {
+            let flow = self.flows.clone().nth(index as usize).ok_or(Problem::NoFlow(index))?;
+            network.events.push(at, Target::Source(flow));
+        }
+        Ok(())
+    }
+
+    /// Returns the error that ends the run.
+    #[cold]
+    fn error(&self, end: End, at: Time, problem: Problem) -> Box<EndpointError> {
+        Box::new(EndpointError { group: self.group.to_string(), index: self.session.index, end, at, problem })
     }
 }
 
 impl Connection {
-    /// Loads the next object of the browser's page. The leading connection begins a page if the one before is complete.
-    pub(super) fn load<O: Observer>(
+    /// Begins the application, or tells it of a later event of the source.
+    pub(super) fn tell_of_event<O: Observer>(
+        &mut self,
+        now: Time,
+        again: bool,
+        common: &mut Common,
+        network: &mut Network<O>,
+    ) {
+        self.serve(now, common, network, |told| {
+            if again { told.wake(now) } else { told.serve(now, |application, server| application.on_start(server)) }
+        });
+    }
+
+    /// Tells the application that data have been acknowledged.
+    #[inline(never)]
+    pub(super) fn tell_of_ack<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
+        let acknowledged = self.peers.sender.acknowledged();
+        self.serve(now, common, network, |told| told.acknowledge(now, acknowledged));
+    }
+
+    /// Tells the application, once, that the flow has stopped.
+    pub(super) fn tell_of_stop<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
+        self.serve(now, common, network, |told| {
+            if std::mem::replace(&mut told.session.stopped, true) {
+                return Ok(());
+            }
+            told.call(|application, _| application.on_stop(now))
+        });
+    }
+
+    /// Calls the application, then does what it asks for. A mistake of it ends the run.
+    fn serve<O: Observer>(
         &mut self,
         now: Time,
         common: &mut Common,
         network: &mut Network<O>,
-        browsers: &mut Numbered<Browser>,
+        call: impl FnOnce(&mut Told) -> Result<(), Problem>,
     ) {
-        let Application::Web(web) = &mut self.application else { return };
-        let Some(browser) = browsers.get_mut(web.browser) else { return };
-        for other in browser.begin(common.id, now) {
-            network.events.push(now, Target::Source(other));
-        }
-        let Some(NextObject { supply, after }) = web.next_object(browser) else { return };
-        if let Some(segments) = after
-            && !self.peers.reconnect(now, &web.tcp, segments)
-        {
+        let DataSource::Told(told) = &mut self.application else { return };
+        if network.failure.is_some() {
             return;
         }
-        self.with_sender(now, common, network, |sender, output| sender.supply(now, supply, output));
-    }
-
-    /// Tells an application with an end that its data have been acknowledged.
-    #[inline(never)]
-    pub(super) fn tell_sender<O: Observer>(
-        &mut self,
-        now: Time,
-        id: u32,
-        network: &mut Network<O>,
-        browsers: &mut Numbered<Browser>,
-    ) {
-        let acknowledged = self.peers.sender.acknowledged();
-        match &mut self.application {
-            Application::Transfers(transfers) => {
-                if let Some(pause) = transfers.acknowledged(acknowledged) {
-                    network.events.push(now + pause, Target::Source(id));
-                }
-            }
-            Application::Web(web) => {
-                let Some(browser) = browsers.get_mut(web.browser) else { return };
-                if !web.acknowledged(acknowledged) {
-                    return;
-                }
-                let (flow, pause) = match browser.acknowledged() {
-                    Some(pause) => (browser.leader(), pause),
-                    None => (id, Duration::ZERO),
-                };
-                network.events.push(now + pause, Target::Source(flow));
-            }
-            Application::Video(video) => {
-                if let Some(pause) = video.acknowledged(acknowledged) {
-                    network.events.push(now + pause, Target::Source(id));
-                }
-            }
-            Application::Rpc(rpc) => {
-                if rpc.acknowledged(acknowledged) {
-                    network.events.push(now, Target::Source(id));
-                }
-            }
-            Application::Ftp(_) | Application::OnOff(_) => {}
+        if let Err(problem) = call(told).and_then(|()| told.wake_others(network)) {
+            network.failure = Some(told.error(End::Source, now, problem));
+            return;
+        }
+        if let Some(segments) = told.session.left.take() {
+            // If the sequence numbers are used up, nothing is sent any more.
+            told.given = if self.peers.reconnect(now, &told.tcp, segments) { 0 } else { u32::MAX };
+        }
+        let supply = told.session.supplied;
+        if supply > told.given && !told.session.stopped {
+            told.given = supply;
+            self.with_sender(now, common, network, |sender, output| sender.supply(now, supply, output));
         }
     }
 
-    /// Handles a segment where an application with an end must be told.
+    /// Handles a segment whose application must be told.
     #[inline(never)]
-    pub(super) fn on_application_segment<O: Observer>(
+    pub(super) fn on_told_segment<O: Observer>(
         &mut self,
         now: Time,
         (seq, packet): (u32, &Packet),
         common: &mut Common,
         network: &mut Network<O>,
-        browsers: &mut Numbered<Browser>,
     ) {
         let mut received = self.receive(now, (seq, packet), common);
-        let (ack, next, mut request) = (&mut received.ack, self.peers.receiver.next(), 0);
-        match &mut self.application {
-            Application::Transfers(transfers) => transfers.received(now, next),
-            // The next request carries the acknowledgement.
-            Application::Web(web) => {
-                let browser = browsers.get_mut(web.browser);
-                if browser.is_some_and(|browser| web.received(now, next, browser)) {
-                    *ack = ack.or_else(|| self.peers.receiver.flush());
-                }
-            }
-            Application::Video(video) => {
-                if video.received(now, next) {
-                    *ack = ack.or_else(|| self.peers.receiver.flush());
-                }
-            }
-            Application::Rpc(rpc) => {
-                if let Some(bytes) = rpc.received(now, next) {
-                    *ack = ack.or_else(|| self.peers.receiver.flush());
-                    request = bytes;
-                }
-            }
-            Application::Ftp(_) | Application::OnOff(_) => {}
+        let DataSource::Told(told) = &mut self.application else { return };
+        if network.failure.is_some() {
+            return;
         }
-        self.answer_apart(now, (ack.as_ref(), request), common, network);
+        let (acknowledges, request) = match told.receive(now, self.peers.receiver.next()) {
+            Ok(asked) => asked,
+            Err(problem) => return network.failure = Some(told.error(End::Sink, now, problem)),
+        };
+        if acknowledges {
+            received.ack = received.ack.or_else(|| self.peers.receiver.flush());
+        }
+        self.answer_apart(now, (received.ack.as_ref(), request), common, network);
     }
 }

@@ -1,14 +1,11 @@
 //! A TCP flow: sender, receiver and application.
 
-use fairlane_outcome::VideoRun;
 use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::Tcp;
 use fairlane_traffic::part;
 
-use super::application::Application;
+use super::application::{Applications, DataSource, Told};
 use super::common::Common;
-use super::numbered::Numbered;
-use super::web::Browser;
 use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::packet::{Flags, NO_SACK, Packet, packet_bytes};
@@ -25,7 +22,7 @@ use crate::tcp::{Ack, Opening, Received, SackBlocks, Segment, SegmentSink, TcpRe
 /// taken for packets of the new one.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(super) application: Application,
+    pub(super) application: DataSource,
     pub(super) peers: Peers,
     ack_bytes: u32,
     /// The flags of every data packet.
@@ -77,16 +74,17 @@ fn receiver(tcp: &Tcp, sender: &TcpSender) -> TcpReceiver {
 }
 
 impl Connection {
+    /// Returns the flow before its start; `None` if its application is missing.
     pub(crate) fn new(
         tcp: &Tcp,
         common: &Common,
         seed: Seed,
-        browser: Option<u32>,
+        applications: &mut Applications,
         own: Option<FlowAlgorithm>,
-    ) -> Self {
+    ) -> Option<Self> {
         let peers = Peers::new(tcp, part(tcp.tick, seed.stream("clock").unit()), own);
-        Self {
-            application: Application::new(tcp, common, seed, browser),
+        Some(Self {
+            application: applications.next(tcp, common, seed)?,
             ack_bytes: packet_bytes(tcp.ack),
             data: Flags::default().with(Flags::ECT, tcp.ecn).with(Flags::ECT_1, tcp.ecn && peers.sender.is_l4s()),
             peers,
@@ -94,22 +92,14 @@ impl Connection {
             sender_timer: Timer::off(),
             pacing_timer: Timer::off(),
             receiver_timer: Timer::off(),
-        }
+        })
     }
 
     /// Handles the flow's start and stop, the start of a transfer, and the ends of on and off periods.
-    pub(crate) fn on_source<O: Observer>(
-        &mut self,
-        now: Time,
-        common: &mut Common,
-        network: &mut Network<O>,
-        browsers: &mut Numbered<Browser>,
-    ) {
+    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         if common.is_stopped(now) {
             self.peers.sender.stop();
-            if let Application::Video(video) = &mut self.application {
-                video.end(now);
-            }
+            self.tell_of_stop(now, common, network);
             if let Some(start) = common.next_phase(now) {
                 network.events.push(start, Target::Source(common.id));
                 if let Some(stop) = common.stop() {
@@ -125,7 +115,7 @@ impl Connection {
         }
         let again = std::mem::replace(&mut self.started, true);
         match &mut self.application {
-            Application::Ftp(tcp) => {
+            DataSource::Ftp(tcp) => {
                 if again
                     && let Some(tcp) = tcp
                     && !self.peers.reconnect(now, tcp, self.peers.sender.sent())
@@ -134,23 +124,8 @@ impl Connection {
                 }
                 self.with_sender(now, common, network, |sender, output| sender.start(now, output));
             }
-            Application::Transfers(transfers) => {
-                let before = transfers.size();
-                let size = transfers.begin(now);
-                if !again || self.peers.reconnect(now, &transfers.tcp, before) {
-                    self.with_sender(now, common, network, |sender, output| sender.supply(now, size, output));
-                }
-            }
-            Application::Web(_) => self.load(now, common, network, browsers),
-            Application::Video(video) => {
-                let supply = video.begin(now);
-                self.with_sender(now, common, network, |sender, output| sender.supply(now, supply, output));
-            }
-            Application::Rpc(rpc) => {
-                let supply = rpc.begin();
-                self.with_sender(now, common, network, |sender, output| sender.supply(now, supply, output));
-            }
-            Application::OnOff(periods) => {
+            DataSource::Told(_) => self.tell_of_event(now, again, common, network),
+            DataSource::OnOff(periods) => {
                 let (on, length) = periods.next_period();
                 network.events.push(now + length, Target::Source(common.id));
                 if on {
@@ -175,43 +150,19 @@ impl Connection {
         }
     }
 
-    /// Starts the measurement.
-    pub(crate) fn begin_measurement(&mut self, now: Time) {
+    /// Returns the application that is told what arrives; `None` for one without end.
+    pub(crate) const fn told(&self) -> Option<&Told> {
+        match &self.application {
+            DataSource::Told(told) => Some(told),
+            DataSource::Ftp(_) | DataSource::OnOff(_) => None,
+        }
+    }
+
+    /// As [`told`](Self::told).
+    pub(crate) const fn told_mut(&mut self) -> Option<&mut Told> {
         match &mut self.application {
-            Application::Transfers(transfers) => transfers.begin_measurement(),
-            Application::Web(web) => web.begin_measurement(),
-            Application::Video(video) => video.begin_measurement(now),
-            Application::Rpc(rpc) => rpc.begin_measurement(),
-            Application::Ftp(_) | Application::OnOff(_) => {}
-        }
-    }
-
-    /// Returns what the viewer of an adaptive video saw until `now`; `None` for other applications.
-    pub(crate) fn video(&self, now: Time) -> Option<VideoRun> {
-        match &self.application {
-            Application::Video(video) => Some(video.run(now)),
-            _ => None,
-        }
-    }
-
-    /// Returns the duration of each completed transfer, call or page in nanoseconds; `None` for an application without
-    /// them. A page counts for the connection that brought its last object.
-    pub(crate) fn completions(&self) -> Option<&[u64]> {
-        match &self.application {
-            Application::Transfers(transfers) => Some(transfers.completions()),
-            Application::Web(web) => Some(web.completions()),
-            Application::Rpc(rpc) => Some(rpc.completions()),
-            Application::Ftp(_) | Application::Video(_) | Application::OnOff(_) => None,
-        }
-    }
-
-    /// Returns the time to the first data of each completed transfer or page in nanoseconds; `None` for an application
-    /// without them.
-    pub(crate) fn startups(&self) -> Option<&[u64]> {
-        match &self.application {
-            Application::Transfers(transfers) => Some(transfers.startups()),
-            Application::Web(web) => Some(web.startups()),
-            Application::Ftp(_) | Application::Video(_) | Application::Rpc(_) | Application::OnOff(_) => None,
+            DataSource::Told(told) => Some(told),
+            DataSource::Ftp(_) | DataSource::OnOff(_) => None,
         }
     }
 
@@ -282,7 +233,6 @@ impl Connection {
         packet: &Packet,
         common: &mut Common,
         network: &mut Network<O>,
-        browsers: &mut Numbered<Browser>,
     ) {
         self.fire_sender_before(now, common, network);
         if packet.flags.has(Flags::SYN) {
@@ -301,7 +251,7 @@ impl Connection {
         }
         self.with_sender(now, common, network, |sender, output| sender.on_ack(now, &ack, output));
         if !self.application.is_bulk() {
-            self.tell_sender(now, common.id, network, browsers);
+            self.tell_of_ack(now, common, network);
         }
     }
 
@@ -331,12 +281,11 @@ impl Connection {
         packet: &Packet,
         common: &mut Common,
         network: &mut Network<O>,
-        browsers: &mut Numbered<Browser>,
     ) {
         self.fire_receiver_before(now, common, network);
         let Some(seq) = packet.seq.checked_sub(self.peers.first) else { return };
         if !self.application.is_bulk() {
-            return self.on_application_segment(now, (seq, packet), common, network, browsers);
+            return self.on_told_segment(now, (seq, packet), common, network);
         }
         let received = self.receive(now, (seq, packet), common);
         self.answer(now, (received.ack.as_ref(), 0), common, network);

@@ -1,14 +1,13 @@
 //! A flow between two endpoints that a program brings.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use fairlane_qdisc::Time;
 use fairlane_scenario::FlowGroup;
 
 use super::common::Common;
-use crate::endpoint::{Ecn, End, Endpoint, EndpointError, LARGEST, MOST_CALLS, Outgoing, Pair, Problem};
+use crate::endpoint::{CallLimit, Ecn, End, Endpoint, EndpointError, LARGEST, Outgoing, Pair, Problem, caught};
 use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::packet::{Flags, Packet};
@@ -37,8 +36,7 @@ struct Host {
     flows: Range<u32>,
     timer: Timer,
     next_seq: u32,
-    /// The time of the last event, and the calls left at this time of those that must come to an end.
-    calls: (Time, u32),
+    calls: CallLimit,
 }
 
 impl External {
@@ -51,7 +49,7 @@ impl External {
             flows: first..first + group.count,
             timer: Timer::off(),
             next_seq: 0,
-            calls: (Time::ZERO, MOST_CALLS),
+            calls: CallLimit::new(),
         };
         let (source, sink) = (host(End::Source, source), host(End::Sink, sink));
         Self { group: group.name.clone(), index, source, sink, started: false, arrived_bytes: 0 }
@@ -143,19 +141,7 @@ impl Host {
     /// Calls a method of the endpoint; a panic is its problem.
     fn call<T>(&mut self, method: impl FnOnce(&mut dyn Endpoint) -> T) -> Result<T, Problem> {
         let endpoint = self.endpoint.get_mut().unwrap_or_else(PoisonError::into_inner);
-        catch_unwind(AssertUnwindSafe(|| method(&mut **endpoint))).map_err(|payload| {
-            let message = payload.downcast_ref::<&str>().map(|message| (*message).to_owned());
-            let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
-            Problem::Panic(message.unwrap_or_else(|| "no message".to_owned()))
-        })
-    }
-
-    /// Counts a call at `now` that must come to an end; after too many it is this problem.
-    fn count_call(&mut self, now: Time, problem: Problem) -> Result<(), Problem> {
-        let (last, left) = self.calls;
-        let left = if last == now { left } else { MOST_CALLS };
-        self.calls = (now, left.checked_sub(1).ok_or(problem)?);
-        Ok(())
+        caught(|| method(&mut **endpoint))
     }
 
     /// Sends what the endpoint has to send at `now`, wakes others, lets the timers expire that are due, and sets the
@@ -163,7 +149,7 @@ impl Host {
     fn serve<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) -> Result<(), Problem> {
         loop {
             while let Some(outgoing) = self.transmit(now, &mut network.records.sacks.datagram)? {
-                self.count_call(now, Problem::Endless("transmit"))?;
+                self.calls.count(now, Problem::Endless("transmit"))?;
                 self.send(now, outgoing, common, network)?;
             }
             self.wake_others(now, network)?;
@@ -172,7 +158,7 @@ impl Host {
                 self.timer.set(deadline, timer_of(self.end, common.id), &mut network.events);
                 break;
             };
-            self.count_call(now, Problem::PastDeadline(due))?;
+            self.calls.count(now, Problem::PastDeadline(due))?;
             self.call(|endpoint| endpoint.on_timer(now))?;
         }
         if self.end == End::Sink {
@@ -185,7 +171,7 @@ impl Host {
     /// Schedules an event for each flow that the endpoint wakes.
     fn wake_others<O: Observer>(&mut self, now: Time, network: &mut Network<O>) -> Result<(), Problem> {
         while let Some(index) = self.call(|endpoint| endpoint.wake())? {
-            self.count_call(now, Problem::Endless("wake"))?;
+            self.calls.count(now, Problem::Endless("wake"))?;
             let flow = self.flows.clone().nth(index as usize).ok_or(Problem::NoFlow(index))?;
             network.events.push(now, timer_of(self.end, flow));
         }

@@ -14,8 +14,8 @@
 use fairlane_qdisc::prefetch::prefetch;
 use fairlane_qdisc::{Duration, Time};
 
+use crate::flow::Flow;
 use crate::flow::numbered::Numbered;
-use crate::flow::{Browser, Flow};
 use crate::measure::observer::Observer;
 use crate::measure::path_delay::Delays;
 use crate::network::{FlowCache, Network, Receiver};
@@ -25,8 +25,6 @@ use crate::packet::Packet;
 #[derive(Debug)]
 pub(crate) struct Hosts {
     pub(crate) flows: Numbered<Flow>,
-    /// The pages that groups of connections load.
-    pub(crate) browsers: Numbered<Browser>,
     pub(crate) delays: Delays,
     /// The time from which nothing is delivered early; zero in the partitions of a divided run, where each has either
     /// links or flows.
@@ -38,8 +36,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    pub(crate) const fn new(flows: Numbered<Flow>, browsers: Numbered<Browser>, delays: Delays) -> Self {
-        Self { flows, browsers, delays, until: Time::ZERO, last: Time::ZERO, early: 0 }
+    pub(crate) const fn new(flows: Numbered<Flow>, delays: Delays) -> Self {
+        Self { flows, delays, until: Time::ZERO, last: Time::ZERO, early: 0 }
     }
 
     /// Delivers packets early if they arrive before `until`, and first the ones that waited for early delivery.
@@ -71,7 +69,7 @@ impl Hosts {
     /// Handles an event of the source of `flow`.
     pub(crate) fn on_source<O: Observer>(&mut self, now: Time, flow: u32, network: &mut Network<O>) {
         if let Some(flow) = self.flows.get_mut(flow) {
-            flow.on_source(now, network, &mut self.browsers);
+            flow.on_source(now, network);
         }
     }
 
@@ -93,7 +91,7 @@ impl<O: Observer> Receiver<O> for Hosts {
         match self.flows.get_mut(packet.flow) {
             Some(flow) => {
                 self.delays.arrived(now, packet, flow.is_tcp());
-                flow.on_packet(now, packet, network, &mut self.browsers);
+                flow.on_packet(now, packet, network);
             }
             None => network.probe_answered(now, packet),
         }

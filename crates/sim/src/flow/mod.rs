@@ -14,12 +14,12 @@ mod transfers;
 mod video;
 mod web;
 
-use fairlane_outcome::{FlowSample, VideoRun};
+use fairlane_outcome::FlowSample;
 use fairlane_qdisc::{Rate, Seed, Time};
 use fairlane_scenario::{FlowGroup, Traffic};
 
-use crate::endpoint::{End, Pair};
-use crate::flow::numbered::Numbered;
+use crate::application::Session;
+use crate::endpoint::{End, EndpointError, Pair};
 use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::network::route::Routes;
@@ -27,9 +27,10 @@ use crate::packet::{Flags, Packet};
 use crate::tcp::TcpSender;
 use crate::tcp::congestion::FlowAlgorithm;
 
+pub(crate) use application::Applications;
 pub(crate) use common::Totals;
-pub(crate) use web::Browser;
 
+use application::Told;
 use common::Common;
 use connection::Connection;
 use datagrams::Datagrams;
@@ -55,22 +56,22 @@ enum Endpoints {
 }
 
 impl Flow {
-    /// Returns flow `id`, which has number `index` in `group`. `browser` is the number of its browser, if it is a
-    /// connection of one, `pair` its endpoints, and `own` a congestion control of the program. Returns `None` if it
-    /// needs endpoints and has none.
+    /// Returns flow `id`, which has number `index` in `group`. `pair` are its endpoints, `applications` those of the
+    /// group, and `own` is a congestion control of the program. Returns `None` if it needs endpoints or an application
+    /// and has none.
     pub(crate) fn new(
         id: u32,
         (group, index): (&FlowGroup, u32),
         routes: Routes,
         seed: Seed,
-        browser: Option<u32>,
+        applications: &mut Applications,
         pair: Option<Pair>,
         own: Option<FlowAlgorithm>,
     ) -> Option<Self> {
         let common = Common::new(id, group, routes);
         let bytes = common.bytes;
         let endpoints = match &group.traffic {
-            Traffic::Tcp(tcp) => Endpoints::Tcp(Connection::new(tcp, &common, seed, browser, own)),
+            Traffic::Tcp(tcp) => Endpoints::Tcp(Connection::new(tcp, &common, seed, applications, own)?),
             Traffic::Udp(udp) => Endpoints::Udp(Datagrams::new(udp, index, bytes, seed)),
             Traffic::Tfrc(tfrc) => Endpoints::Tfrc(Box::new(RateControlled::new(tfrc, bytes, seed))),
             Traffic::Endpoint => Endpoints::External(Box::new(External::new(id, (group, index), pair?))),
@@ -98,33 +99,31 @@ impl Flow {
     }
 
     /// Starts the measurement.
-    pub(crate) fn begin_measurement(&mut self, now: Time) {
-        if let Endpoints::Tcp(connection) = &mut self.endpoints {
-            connection.begin_measurement(now);
+    ///
+    /// # Errors
+    /// The application of a program fails.
+    pub(crate) fn begin_measurement(&mut self, now: Time) -> Result<(), Box<EndpointError>> {
+        match &mut self.endpoints {
+            Endpoints::Tcp(connection) => connection.told_mut().map_or(Ok(()), |told| told.begin_measurement(now)),
+            Endpoints::Udp(_) | Endpoints::Tfrc(_) | Endpoints::External(_) => Ok(()),
         }
     }
 
-    /// Returns the duration of each completed transfer in nanoseconds; `None` for a flow without transfers.
-    pub(crate) fn completions(&self) -> Option<&[u64]> {
-        match &self.endpoints {
-            Endpoints::Tcp(connection) => connection.completions(),
-            Endpoints::Udp(_) | Endpoints::Tfrc(_) | Endpoints::External(_) => None,
+    /// Ends the run.
+    ///
+    /// # Errors
+    /// The application of a program fails.
+    pub(crate) fn end(&mut self, now: Time) -> Result<(), Box<EndpointError>> {
+        match &mut self.endpoints {
+            Endpoints::Tcp(connection) => connection.told_mut().map_or(Ok(()), |told| told.end(now)),
+            Endpoints::Udp(_) | Endpoints::Tfrc(_) | Endpoints::External(_) => Ok(()),
         }
     }
 
-    /// Returns the time from the start to the first data at the receiver of each completed transfer in nanoseconds;
-    /// `None` for a flow without transfers.
-    pub(crate) fn startups(&self) -> Option<&[u64]> {
+    /// Returns what its application has done; `None` for one without end.
+    pub(crate) fn session(&self) -> Option<&Session> {
         match &self.endpoints {
-            Endpoints::Tcp(connection) => connection.startups(),
-            Endpoints::Udp(_) | Endpoints::Tfrc(_) | Endpoints::External(_) => None,
-        }
-    }
-
-    /// Returns what the viewer of an adaptive video saw until `now`; `None` for other flows.
-    pub(crate) fn video(&self, now: Time) -> Option<VideoRun> {
-        match &self.endpoints {
-            Endpoints::Tcp(connection) => connection.video(now),
+            Endpoints::Tcp(connection) => connection.told().map(Told::session),
             Endpoints::Udp(_) | Endpoints::Tfrc(_) | Endpoints::External(_) => None,
         }
     }
@@ -174,14 +173,9 @@ impl Flow {
     }
 
     /// Handles an event of the source: the flow starts or stops, or sends its next packet.
-    pub(crate) fn on_source<O: Observer>(
-        &mut self,
-        now: Time,
-        network: &mut Network<O>,
-        browsers: &mut Numbered<Browser>,
-    ) {
+    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, network: &mut Network<O>) {
         match &mut self.endpoints {
-            Endpoints::Tcp(connection) => connection.on_source(now, &mut self.common, network, browsers),
+            Endpoints::Tcp(connection) => connection.on_source(now, &mut self.common, network),
             Endpoints::Udp(datagrams) => datagrams.on_source(now, &mut self.common, network),
             Endpoints::Tfrc(tfrc) => tfrc.on_source(now, &mut self.common, network),
             Endpoints::External(external) => external.on_source(now, &mut self.common, network),
@@ -209,16 +203,10 @@ impl Flow {
     }
 
     /// Handles a packet that reaches its host at `now`, which may be [early](crate::flow::hosts).
-    pub(crate) fn on_packet<O: Observer>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        network: &mut Network<O>,
-        browsers: &mut Numbered<Browser>,
-    ) {
+    pub(crate) fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, network: &mut Network<O>) {
         if packet.flags.has(Flags::ACK) {
             match &mut self.endpoints {
-                Endpoints::Tcp(connection) => connection.on_ack(now, packet, &mut self.common, network, browsers),
+                Endpoints::Tcp(connection) => connection.on_ack(now, packet, &mut self.common, network),
                 Endpoints::Tfrc(tfrc) => tfrc.on_report(now, packet, &self.common, network),
                 Endpoints::External(external) => external.on_datagram(now, packet, &mut self.common, network),
                 Endpoints::Udp(_) => {}
@@ -237,7 +225,7 @@ impl Flow {
             network.records.observer.delivered(now, self.common.id, packet.seq);
         }
         match &mut self.endpoints {
-            Endpoints::Tcp(connection) => connection.on_segment(now, packet, &mut self.common, network, browsers),
+            Endpoints::Tcp(connection) => connection.on_segment(now, packet, &mut self.common, network),
             Endpoints::Tfrc(tfrc) => tfrc.on_data(now, packet, &mut self.common, network),
             Endpoints::External(external) => external.on_datagram(now, packet, &mut self.common, network),
             Endpoints::Udp(_) => self.common.totals.unique_bytes += u64::from(packet.bytes),

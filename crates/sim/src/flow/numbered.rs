@@ -1,8 +1,8 @@
-//! Flows, and browsers, with consecutive numbers.
+//! Flows with consecutive numbers.
 
 use std::ops::Range;
 
-/// The flows or browsers of a run, or of a part of it, where the numbers need not begin with 0.
+/// The flows of a run, or of a part of it, where the numbers need not begin with 0.
 #[derive(Debug)]
 pub(crate) struct Numbered<T> {
     first: u32,
@@ -25,11 +25,6 @@ impl<T> Numbered<T> {
     #[inline]
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut T> {
         self.items.get_mut(id.wrapping_sub(self.first) as usize)
-    }
-
-    /// Adds the next one.
-    pub(crate) fn push(&mut self, item: T) {
-        self.items.push(item);
     }
 
     /// Passes number `id`, if it is among these, to `handle`.

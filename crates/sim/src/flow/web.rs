@@ -1,13 +1,17 @@
 //! Pages of objects over parallel connections.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use fairlane_qdisc::{Duration, Seed, Size, Time};
-use fairlane_scenario::{Tcp, Transfers, Web};
+use fairlane_scenario::{Transfers, Web};
 use fairlane_traffic::TransferSequence;
+
+use crate::application::{Application, Client, Server};
 
 /// The pages of one browser, which its connections share.
 #[derive(Debug)]
-pub(crate) struct Browser {
-    /// The flow that begins each page; the other connections have the numbers after it.
+pub(super) struct Browser {
+    /// The number in the group of the flow that begins each page; the other connections have the numbers after it.
     leader: u32,
     connections: u32,
     objects: u32,
@@ -28,13 +32,8 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Returns the number of its first connection.
-    pub(crate) const fn first_flow(&self) -> u32 {
-        self.leader
-    }
-
-    /// Returns the browser whose first connection is flow `leader`, with segments of `bytes` bytes.
-    pub(crate) fn new(web: &Web, leader: u32, bytes: u32, seed: Seed) -> Self {
+    /// Returns the browser whose first connection is flow `leader` of its group, with segments of `bytes` bytes.
+    pub(super) fn new(web: &Web, leader: u32, bytes: u32, seed: Seed) -> Self {
         let transfers = Transfers { size: web.size, sizes: web.sizes, think: Some(web.think) };
         let least = match web.least {
             Size::Packets(packets) => packets.get(),
@@ -55,14 +54,9 @@ impl Browser {
         }
     }
 
-    /// Returns the flow that begins each page.
-    pub(super) const fn leader(&self) -> u32 {
-        self.leader
-    }
-
     /// Begins a page if `flow` is the one to do so and the page before is complete; returns the other connections,
     /// which are to load.
-    pub(super) fn begin(&mut self, flow: u32, now: Time) -> std::ops::Range<u32> {
+    fn begin(&mut self, flow: u32, now: Time) -> std::ops::Range<u32> {
         if flow != self.leader || self.unacknowledged > 0 {
             return 0..0;
         }
@@ -79,13 +73,13 @@ impl Browser {
 
     /// Notes that a receiver has all of an object; returns the duration of the page if that completes it, and the time
     /// to its first data.
-    pub(super) fn received(&mut self, now: Time) -> Option<(Duration, Duration)> {
+    fn received(&mut self, now: Time) -> Option<(Duration, Duration)> {
         self.missing -= 1;
         (self.missing == 0).then(|| (now - self.began, self.startup.unwrap_or_default()))
     }
 
     /// Notes that an object has been acknowledged; returns the pause before the next page if that was the last one.
-    pub(super) fn acknowledged(&mut self) -> Option<Duration> {
+    fn acknowledged(&mut self) -> Option<Duration> {
         self.unacknowledged -= 1;
         if self.unacknowledged == 0 { self.sequence.next_pause() } else { None }
     }
@@ -94,19 +88,15 @@ impl Browser {
 /// One connection of a browser.
 #[derive(Debug)]
 pub(super) struct WebConnection {
-    /// The index of the browser in [`Network`](crate::network::Network).
-    pub(super) browser: u32,
-    /// The settings of each new connection.
-    pub(super) tcp: Tcp,
+    /// All connections of a browser are in the same part of a divided run, so nobody waits for the lock.
+    browser: Arc<Mutex<Browser>>,
+    /// Its number in the group.
+    index: u32,
     /// The page that the connection belongs to.
     page: u32,
     /// The segments of this page's objects on this connection.
     supplied: u32,
     progress: ObjectProgress,
-    /// The durations in nanoseconds of the pages whose last object came here, since the start of the measurement.
-    completions: Vec<u64>,
-    /// The time to the first data of each of them in nanoseconds.
-    startups: Vec<u64>,
 }
 
 /// The progress of the connection's object.
@@ -120,83 +110,65 @@ enum ObjectProgress {
     Received,
 }
 
-/// The next object of a connection.
-pub(super) struct NextObject {
-    /// The segments of all objects so far, this one included.
-    pub(super) supply: u32,
-    /// If it is the first object of a page, and there was one before: the segments on the connection before.
-    pub(super) after: Option<u32>,
+impl WebConnection {
+    /// Returns the connection of `browser` that is flow `index` of its group.
+    pub(super) fn new(browser: Arc<Mutex<Browser>>, index: u32) -> Self {
+        Self { browser, index, page: 0, supplied: 0, progress: ObjectProgress::Idle }
+    }
 }
 
-impl WebConnection {
-    pub(super) fn new(browser: u32, tcp: &Tcp) -> Self {
-        Self {
-            browser,
-            tcp: tcp.clone(),
-            page: 0,
-            supplied: 0,
-            progress: ObjectProgress::Idle,
-            completions: Vec::new(),
-            startups: Vec::new(),
+impl Application for WebConnection {
+    /// Loads the next object of the page. The leading connection begins a page if the one before is complete.
+    fn on_start(&mut self, server: &mut Server<'_>) {
+        let mut browser = self.browser.lock().unwrap_or_else(PoisonError::into_inner);
+        for other in browser.begin(self.index, server.now()) {
+            server.wake(other, server.now());
         }
-    }
-
-    /// Takes the next object of `browser`'s page; `None` if the connection has one, or no object is left.
-    pub(super) fn next_object(&mut self, browser: &mut Browser) -> Option<NextObject> {
         if self.progress != ObjectProgress::Idle {
-            return None;
+            return;
         }
-        let size = browser.next_object()?;
+        let Some(size) = browser.next_object() else { return };
         self.progress = ObjectProgress::InProgress;
-        let mut after = None;
         if self.page != browser.page {
-            after = (self.page > 0).then_some(self.supplied);
-            (self.page, self.supplied) = (browser.page, 0);
+            if self.page > 0 {
+                server.reconnect();
+            }
+            self.page = browser.page;
         }
-        self.supplied = self.supplied.saturating_add(size);
-        Some(NextObject { supply: self.supplied, after })
+        self.supplied = server.send(size);
     }
 
-    /// Notes that data have come, and that the receiver has the first `segments` segments; returns true if it has all
-    /// of the object now.
-    pub(super) fn received(&mut self, now: Time, segments: u32, browser: &mut Browser) -> bool {
+    fn on_wake(&mut self, server: &mut Server<'_>) {
+        self.on_start(server);
+    }
+
+    fn on_data(&mut self, received: u32, client: &mut Client<'_>) {
         if self.progress != ObjectProgress::InProgress {
-            return false;
+            return;
         }
-        browser.startup.get_or_insert(now - browser.began);
-        if segments < self.supplied {
-            return false;
+        let mut browser = self.browser.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = browser.began;
+        browser.startup.get_or_insert(client.now() - began);
+        if received < self.supplied {
+            return;
         }
         self.progress = ObjectProgress::Received;
-        if let Some((duration, startup)) = browser.received(now) {
-            self.completions.push(duration.as_nanos());
-            self.startups.push(startup.as_nanos());
+        if let Some((duration, startup)) = browser.received(client.now()) {
+            client.completed(duration, Some(startup));
         }
-        true
+        // The next request carries the acknowledgement.
+        client.acknowledge();
     }
 
-    /// Notes that the first `segments` segments have been acknowledged; returns true if that ends the object.
-    pub(super) fn acknowledged(&mut self, segments: u32) -> bool {
-        let ends = self.progress == ObjectProgress::Received && segments >= self.supplied;
-        if ends {
-            self.progress = ObjectProgress::Idle;
+    fn on_acknowledged(&mut self, acknowledged: u32, server: &mut Server<'_>) {
+        if self.progress != ObjectProgress::Received || acknowledged < self.supplied {
+            return;
         }
-        ends
-    }
-
-    /// Starts the measurement: removes the completed pages.
-    pub(super) fn begin_measurement(&mut self) {
-        self.completions.clear();
-        self.startups.clear();
-    }
-
-    /// Returns the time to the first data of each of the [completed](Self::completions) pages in nanoseconds.
-    pub(super) fn startups(&self) -> &[u64] {
-        &self.startups
-    }
-
-    /// Returns the durations in nanoseconds of the pages that were completed here since the start of the measurement.
-    pub(super) fn completions(&self) -> &[u64] {
-        &self.completions
+        self.progress = ObjectProgress::Idle;
+        let mut browser = self.browser.lock().unwrap_or_else(PoisonError::into_inner);
+        match browser.acknowledged() {
+            Some(pause) => server.wake(browser.leader, server.now() + pause),
+            None => server.wake(self.index, server.now()),
+        }
     }
 }

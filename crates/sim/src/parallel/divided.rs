@@ -58,8 +58,6 @@ impl Divided {
             let first = division.first_flows[number];
             let part = &mut parts[division.cores + number];
             part.hosts.flows = whole.hosts.flows.split_off(first);
-            let earlier = whole.hosts.browsers.iter().filter(|browser| browser.first_flow() < first).count();
-            part.hosts.browsers = whole.hosts.browsers.split_off(earlier as u32);
         }
         // Before the first event there are no packets.
         while let Some((at, next)) = whole.network.events.next_before(Time::MAX) {
@@ -163,7 +161,6 @@ impl Divided {
             }
             whole.hosts.delays.take_over(&part.hosts.delays, part.hosts.flows.numbers());
             whole.hosts.flows.append(part.hosts.flows);
-            whole.hosts.browsers.append(part.hosts.browsers);
             whole.network.take_over(&part.network);
         }
         whole.now = self.now;
@@ -202,7 +199,7 @@ fn empty_part(whole: &EventLoop<()>, division: &Arc<Division>, number: usize, ev
     };
     let mut network = Network::new(topology, events_per_second, ());
     network.boundary = Some(Box::new(Boundary::new(&division.owners, number)));
-    let hosts = Hosts::new(Numbered::new(0, Vec::new()), Numbered::new(0, Vec::new()), whole.hosts.delays.clone());
+    let hosts = Hosts::new(Numbered::new(0, Vec::new()), whole.hosts.delays.clone());
     EventLoop::new(network, hosts)
 }
 

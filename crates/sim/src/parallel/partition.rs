@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fairlane_qdisc::Duration;
-use fairlane_scenario::{Congestion, FlowGroup, Scenario, Tcp, Traffic};
+use fairlane_scenario::{Application, Congestion, FlowGroup, Scenario, Tcp, Traffic};
 
 use crate::build::names::link_name;
 use crate::build::packet_sizes::{SMALLEST, browser_of, events_per_second, smallest};
@@ -34,6 +34,11 @@ pub enum Undivided {
     OneFlow,
     /// A congestion control of the program, which may share state among flows.
     OwnCongestion {
+        /// The flow group's name.
+        group: String,
+    },
+    /// An application of the program, which may share state among flows.
+    OwnApplication {
         /// The flow group's name.
         group: String,
     },
@@ -67,6 +72,9 @@ impl fmt::Display for Undivided {
             Self::OneFlow => f.write_str("one flow cannot be divided"),
             Self::OwnCongestion { group } => {
                 write!(f, "flows \"{group}\" have a congestion control of the program, whose calls are in order")
+            }
+            Self::OwnApplication { group } => {
+                write!(f, "flows \"{group}\" have an application of the program, which may share state")
             }
             Self::NoAccess { group } => {
                 write!(f, "flows \"{group}\" have no separate links with a delay; give them [access] at both ends")
@@ -179,10 +187,14 @@ fn check(scenario: &Scenario, topology: &Topology) -> Result<(), Undivided> {
     if let Some(group) = scenario.flows.iter().find(|group| group.traffic == Traffic::Endpoint) {
         return Err(Undivided::Endpoints { group: group.name.clone() });
     }
-    let is_own =
-        |group: &&FlowGroup| matches!(&group.traffic, Traffic::Tcp(Tcp { congestion: Congestion::Own(_), .. }));
-    if let Some(group) = scenario.flows.iter().find(is_own) {
-        return Err(Undivided::OwnCongestion { group: group.name.clone() });
+    for group in &scenario.flows {
+        let Traffic::Tcp(Tcp { congestion, application, .. }) = &group.traffic else { continue };
+        if let Congestion::Own(_) = congestion {
+            return Err(Undivided::OwnCongestion { group: group.name.clone() });
+        }
+        if let Application::Own(_) = application {
+            return Err(Undivided::OwnApplication { group: group.name.clone() });
+        }
     }
     let smallest = scenario.flows.iter().map(smallest).min().unwrap_or(SMALLEST);
     for (number, link) in (0_u32..).zip(&topology.links) {

@@ -15,8 +15,8 @@ use crate::run::threads::run_on;
 /// Runs each of `scenarios` `runs` times on all cores, and returns the runs of each scenario in order.
 ///
 /// After [`Control::stop`] the result holds the finished runs, and as partial runs those that were past their warm-up.
-/// A scenario without any measurement has no runs. A run in which a congestion control of the program has made a
-/// mistake is missing, and [`Control::faults`] has the mistake.
+/// A scenario without any measurement has no runs. A run in which a congestion control or an application of the program
+/// has made a mistake is missing, and [`Control::faults`] has the mistake.
 ///
 /// # Errors
 /// Returns the error of the first scenario that cannot be run.
@@ -67,11 +67,11 @@ pub fn run_all_on(scenario: &Scenario, runs: u32, threads: NonZeroUsize, control
     let mut all = Vec::new();
     for number in (0..runs).take_while(|_| !control.stopped()) {
         let run = match run_on(scenario, number, threads, control) {
-            Err(Error::Congestion(fault)) => {
-                control.note_fault(fault);
+            Err(error) => {
+                control.note_fault(error.fault()?);
                 continue;
             }
-            run => run?,
+            Ok(run) => run,
         };
         control.finish_one();
         if !run.partial || run.to_s > run.from_s {
@@ -81,8 +81,8 @@ pub fn run_all_on(scenario: &Scenario, runs: u32, threads: NonZeroUsize, control
     Ok(all)
 }
 
-/// Runs `scenario` once; `None` if it was stopped before anything was measured, or after a fault of a congestion
-/// control of the program, which `control` takes.
+/// Runs `scenario` once; `None` if it was stopped before anything was measured, or after a mistake of the program,
+/// which `control` takes.
 fn run_measured(
     scenario: &Scenario,
     number: u32,
@@ -92,14 +92,17 @@ fn run_measured(
     if control.stopped() {
         return None;
     }
-    let run = run_timed(scenario, number, control, observer);
-    if let Err(Error::Congestion(fault)) = run {
-        control.note_fault(fault);
-        control.finish_one();
-        return None;
+    match run_timed(scenario, number, control, observer) {
+        Ok(run) => (!run.partial || run.to_s > run.from_s).then_some(Ok(run)),
+        Err(error) => match error.fault() {
+            Ok(fault) => {
+                control.note_fault(fault);
+                control.finish_one();
+                None
+            }
+            Err(error) => Some(Err(error)),
+        },
     }
-    let unmeasured = run.as_ref().is_ok_and(|run| run.partial && run.to_s <= run.from_s);
-    (!unmeasured).then_some(run)
 }
 
 fn run_timed(scenario: &Scenario, number: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {

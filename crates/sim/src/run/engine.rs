@@ -8,19 +8,19 @@ use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
 use fairlane_scenario::{FlowGroup, Hop, Scenario, Traffic};
 
 use crate::build::names::link_of;
-use crate::build::packet_sizes::{browser_of, events_per_second};
+use crate::build::packet_sizes::events_per_second;
 use crate::build::topology::{CustomQdiscs, build};
 use crate::control::Control;
 use crate::endpoint::Pair;
 use crate::event_loop::EventLoop;
 use crate::flow::hosts::Hosts;
 use crate::flow::numbered::Numbered;
-use crate::flow::{Browser, Flow, Totals};
+use crate::flow::{Applications, Flow, Totals};
 use crate::measure::observer::Observer;
 use crate::measure::path_delay::Delays;
 use crate::network::Network;
 use crate::network::link::{Link, LinkQueue};
-use crate::packet::{Packet, packet_bytes};
+use crate::packet::Packet;
 use crate::parallel::divided::Divided;
 use crate::parallel::partition::Division;
 use crate::run::error::Error;
@@ -160,21 +160,18 @@ impl<'s, O: Observer> Engine<'s, O> {
         let topology = build(&scenario, seed, brought.qdiscs, shortcuts)?;
         let mut network = Network::new(topology, events_per_second(&scenario), observer);
         let mut flows = Vec::with_capacity(count);
-        let mut browsers = Numbered::new(0, Vec::new());
         let mut endpoints = brought.endpoints;
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
+            let first = flows.len() as u32;
+            let mut applications = Applications::new(group, first, own.control().applications_of(group, seed)?);
             for index in 0..group.count {
                 let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
-                if let Some(web) = browser_of(group).filter(|web| index.is_multiple_of(web.connections)) {
-                    browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
-                }
-                let browser = browsers.numbers().end.checked_sub(1);
                 let bring = endpoints.as_mut().filter(|_| group.traffic == Traffic::Endpoint);
                 let pair = bring.and_then(|bring| bring(&group.name, index, seed.named("endpoint")));
                 let own = own.of(group, id, seed)?;
                 let routes = network.topology.routes_of(id);
-                let flow = Flow::new(id, (group, index), routes, seed, browser, pair, own);
+                let flow = Flow::new(id, (group, index), routes, seed, &mut applications, pair, own);
                 let mut flow = flow.ok_or_else(|| Error::NoEndpoint { group: group.name.clone(), index })?;
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
@@ -182,7 +179,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         }
         network.start_controllers();
         let sampling = Sampling::of(&network.records.observer);
-        let hosts = Hosts::new(Numbered::new(0, flows), browsers, Delays::new(&scenario));
+        let hosts = Hosts::new(Numbered::new(0, flows), Delays::new(&scenario));
         let part = EventLoop::new(network, hosts);
         Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
     }
@@ -205,7 +202,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             self.sample();
         }
         self.check();
-        Ok(self.result(partial))
+        self.result(partial)
     }
 
     /// Handles the events before `until`, and starts the measurement at the end of the warm-up; returns true if
@@ -270,12 +267,22 @@ impl<'s, O: Observer> Engine<'s, O> {
         assert_eq!(network.injected, network.ejected + self.part.hosts.early + dropped + inside);
     }
 
-    fn result(self, partial: bool) -> Run {
+    /// Ends the run and returns the measurements.
+    ///
+    /// # Errors
+    /// An application of a program fails.
+    fn result(mut self, partial: bool) -> Result<Run, Error> {
+        let now = self.part.now;
+        let ended = self.part.hosts.flows.iter_mut().try_for_each(|flow| flow.end(now));
+        if let Some(error) = self.part.network.failure.take().or(ended.err()) {
+            return Err(Error::Endpoint(*error));
+        }
+
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
         let Self { scenario, run, part, before, from, changes, .. } = self;
         let events = part.events();
-        let EventLoop { network, hosts, now, .. } = part;
+        let EventLoop { network, hosts, .. } = part;
         let Hosts { flows, delays, early, .. } = hosts;
         let (scenario, from) = (&*scenario, from.unwrap_or(now));
         let packet_hops = network.packet_hops + early;
@@ -283,10 +290,10 @@ impl<'s, O: Observer> Engine<'s, O> {
         let (topology, dropped, lost) = network.close();
         let metered: Vec<MeteredQueue> = topology.metered(scenario, (from, now)).collect();
         let tallies = tallies(flows.iter(), &dropped, &lost);
-        let ends = flows.iter().zip(tallies).map(|(flow, tally)| FlowEnd::new(flow, tally, now)).collect();
+        let ends = flows.iter().zip(tallies).map(|(flow, tally)| FlowEnd::new(flow, tally)).collect();
         drop(flows);
         let queues = metered.into_iter().map(|metered| metered.result(now)).collect();
-        Run {
+        Ok(Run {
             scenario: scenario.name.clone(),
             engine: "sim".into(),
             seed: scenario.seed,
@@ -299,7 +306,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             cost: Cost { events, packet_hops, ..Cost::default() },
             // A fair rate follows from the scenario only while that stays as it is.
             expected: if changes == 0 { expected(scenario) } else { Expected::default() },
-        }
+        })
     }
 
     /// Returns the index of a link's queue in the result; `None` if it is not metered.
@@ -313,7 +320,7 @@ impl<'s, O: Observer> Engine<'s, O> {
 
 impl Engine<'_, ()> {
     /// Runs to the end in parts, or until `control` stops it, and returns the measurements.
-    pub(crate) fn run_divided(mut self, division: Division, control: &Control) -> Run {
+    pub(crate) fn run_divided(mut self, division: Division, control: &Control) -> Result<Run, Error> {
         let (warmup, end) = (Time::ZERO + self.scenario.warmup, self.end());
         let mut divided = Divided::new(&mut self.part, division, events_per_second(&self.scenario));
         let stopped = divided.advance(warmup.min(end), control);
@@ -326,8 +333,8 @@ impl Engine<'_, ()> {
         let partial = stopped || divided.advance(end, control);
         let cpu_s = divided.unite(&mut self.part);
         self.check();
-        let run = self.result(partial);
-        Run { cost: Cost { cpu_s, ..run.cost }, ..run }
+        let run = self.result(partial)?;
+        Ok(Run { cost: Cost { cpu_s, ..run.cost }, ..run })
     }
 }
 
@@ -375,11 +382,12 @@ struct ApplicationEnd {
 }
 
 impl FlowEnd {
-    fn new(flow: &Flow, tally: Tally, now: Time) -> Self {
+    fn new(flow: &Flow, tally: Tally) -> Self {
+        let session = flow.session();
         let end = ApplicationEnd {
-            completions_ns: flow.completions().map(<[u64]>::to_vec),
-            startups_ns: flow.startups().map(<[u64]>::to_vec),
-            video: flow.video(now).map(Box::new),
+            completions_ns: session.and_then(|session| session.completions.clone()),
+            startups_ns: session.and_then(|session| session.startups.clone()),
+            video: session.and_then(|session| session.video.clone()),
         };
         let counts = end.completions_ns.is_some() || end.startups_ns.is_some() || end.video.is_some();
         Self { tally, application: counts.then(|| Box::new(end)) }

@@ -41,7 +41,7 @@ pub enum Error {
         /// The flow's number in the group.
         index: u32,
     },
-    /// An endpoint of the caller failed.
+    /// An endpoint or an application of the program failed.
     Endpoint(EndpointError),
     /// A link or a shaper of rate zero would never send.
     NoRate,
@@ -58,6 +58,24 @@ pub enum Error {
         name: &'static str,
         /// The names of those of the program.
         known: Vec<&'static str>,
+    },
+    /// A group of flows asks for an application that neither Fairlane nor the program has.
+    UnknownApplication {
+        /// The flow group's name.
+        group: String,
+        /// The name that it asks for.
+        name: &'static str,
+        /// The names of those of the program.
+        known: Vec<&'static str>,
+    },
+    /// The program made more or fewer applications than a group has flows.
+    Applications {
+        /// The flow group's name.
+        group: String,
+        /// The number of its flows.
+        flows: u32,
+        /// The number of applications.
+        made: usize,
     },
     /// A congestion control of the program made a mistake.
     Congestion(CongestionFault),
@@ -95,13 +113,20 @@ impl fmt::Display for Error {
             Self::NoRate => f.write_str("a link needs a rate above zero"),
             Self::Threads { why } => write!(f, "cannot start the threads of the run: {why}"),
             Self::Shaper { link, error } => write!(f, "the shaper of link \"{link}\": {error}"),
-            Self::UnknownCongestion { group, name, known } => {
-                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                write!(
-                    f,
-                    "flows \"{group}\" have the congestion control \"{name}\", which the program has to add with \
-                     Control::with_congestion; it has added {known}"
-                )
+            Self::UnknownCongestion { group, name, known } => write!(
+                f,
+                "flows \"{group}\" have the congestion control \"{name}\", which the program has to add with \
+                 Control::with_congestion; it has added {}",
+                listed(known)
+            ),
+            Self::UnknownApplication { group, name, known } => write!(
+                f,
+                "flows \"{group}\" have the source \"{name}\", which the program has to add with \
+                 Control::with_application; it has added {}",
+                listed(known)
+            ),
+            Self::Applications { group, flows, made } => {
+                write!(f, "flows \"{group}\" need {flows} applications, one each, and the program made {made}")
             }
             Self::Congestion(fault) => fault.fmt(f),
             Self::NoLink { group } => {
@@ -109,6 +134,40 @@ impl fmt::Display for Error {
             }
         }
     }
+}
+
+/// A mistake in the code of the program, which ended a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Of a congestion control.
+    Congestion(CongestionFault),
+    /// Of an application.
+    Application(EndpointError),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Congestion(fault) => fault.fmt(f),
+            Self::Application(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error {
+    /// Returns the mistake in the code of the program that this is, or else the error.
+    pub(crate) fn fault(self) -> Result<Fault, Self> {
+        match self {
+            Self::Congestion(fault) => Ok(Fault::Congestion(fault)),
+            Self::Endpoint(error) => Ok(Fault::Application(error)),
+            error => Err(error),
+        }
+    }
+}
+
+/// Returns names as a list.
+fn listed(names: &[&str]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 impl std::error::Error for Error {}

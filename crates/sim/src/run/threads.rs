@@ -39,14 +39,14 @@ pub fn run_on(scenario: &Scenario, run: u32, threads: NonZeroUsize, control: &Co
     let own = OwnControls::new(control);
     let mut run = own.watch(scenario, || {
         let engine = Engine::new(Cow::Borrowed(scenario), run, (), Brought::default(), Shortcuts::default(), &own)?;
-        Ok(match Division::of(scenario, &engine.part.network.topology, threads.get()) {
-            Err(_) => engine.run(control)?,
+        match Division::of(scenario, &engine.part.network.topology, threads.get()) {
+            Err(_) => engine.run(control),
             Ok(division) => {
                 let pool = ThreadPoolBuilder::new().num_threads(threads.get()).build();
                 let pool = pool.map_err(|error| Error::Threads { why: error.to_string() })?;
                 pool.install(|| engine.run_divided(division, control))
             }
-        })
+        }
     })?;
     if let Some((clock, before)) = control.clock.zip(before) {
         run.cost.cpu_s += clock() - before;

@@ -114,7 +114,7 @@ fn a_fault_is_an_error_with_its_place() {
         }
     }
     let text = Error::Endpoint(error_of(Fault::Panic, End::Sink)).to_string();
-    assert_eq!(text, "the sink of flow \"own/1\" at 0.3 s: the endpoint panicked: this cannot be");
+    assert_eq!(text, "the sink of flow \"own/1\" at 0.3 s: it panicked: this cannot be");
 }
 
 /// Would catch a largest datagram that is refused.

@@ -60,9 +60,11 @@ impl Connector {
         set_class(&socket, ip_version, self.class)?;
         match self.tcp.application {
             Application::Transfers(_) => {}
-            Application::Ftp | Application::Web(_) | Application::Video(_) | Application::Rpc(_) => {
-                reset_at_end(&socket)?;
-            }
+            Application::Ftp
+            | Application::Web(_)
+            | Application::Video(_)
+            | Application::Rpc(_)
+            | Application::Own(_) => reset_at_end(&socket)?,
             Application::OnOff(_) => {
                 reset_at_end(&socket)?;
                 limit_unsent(socket.as_fd(), (UNSENT_SEGMENTS * self.payload) as u32)?;

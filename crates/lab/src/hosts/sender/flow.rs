@@ -303,9 +303,11 @@ impl Endpoint {
     fn tcp(group: &FlowGroup, tcp: &Tcp, connector: &Connector, seed: Seed) -> io::Result<Self> {
         let bytes = group.packet.get() as u32;
         match &tcp.application {
-            Application::Ftp | Application::Web(_) | Application::Video(_) | Application::Rpc(_) => {
-                Established::open(connector).map(Self::Ftp)
-            }
+            Application::Ftp
+            | Application::Web(_)
+            | Application::Video(_)
+            | Application::Rpc(_)
+            | Application::Own(_) => Established::open(connector).map(Self::Ftp),
             Application::OnOff(config) => Established::open(connector)
                 .map(|established| Self::OnOff { established, periods: OnOffPeriods::new(config, seed) }),
             Application::Transfers(config) => {

@@ -47,6 +47,11 @@ impl<'c> OwnControls<'c> {
         Self { control, calls: Arc::new(Calls { flow: AtomicU32::new(NO_FLOW), at: AtomicU64::new(0) }) }
     }
 
+    /// Returns the control of the run.
+    pub(crate) const fn control(&self) -> &Control {
+        self.control
+    }
+
     /// Returns that of a group, for its flow `flow`, whose randomness follows from `seed`; `None` if the group's is
     /// Fairlane's.
     ///

@@ -1,0 +1,371 @@
+//! Applications that a program brings.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fairlane_outcome::{Run, VideoRun};
+use fairlane_qdisc::{Duration, Time};
+use fairlane_scenario::{Document, Scenario};
+use fairlane_sim::application::{Application, ApplicationGroup, Client, Server};
+use fairlane_sim::{Control, Undivided, run, run_all, run_on, undivided};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// A dumbbell of 1 Gbit/s throughout, with 12 ms one way, whose one group has these keys in addition.
+fn scenario(duration: &str, group: &str) -> Result<Scenario, Box<dyn std::error::Error>> {
+    let text = format!(
+        r#"
+        duration = "{duration}"
+        [bottleneck]
+        rate = "1gbit"
+        delay = "10ms"
+        [access]
+        rate = "1gbit"
+        delay = "1ms"
+        [[flows]]
+        name = "own"
+        kind = "tcp"
+        start = "0s"
+        {group}
+        "#
+    );
+    Ok(Document::parse("own.toml", &text)?.with_applications(["mine"]).scenario()?)
+}
+
+/// Lets each flow of a group have what `make` returns for its number.
+fn each<A: Application + 'static>(make: impl Fn(u32) -> A + Send + Sync + 'static) -> Control {
+    Control::default().with_application("mine", move |group| {
+        (0..group.flows).map(|flow| Box::new(make(flow)) as Box<dyn Application>).collect()
+    })
+}
+
+fn run_own(duration: &str, group: &str, control: &Control) -> Result<Run, Box<dyn std::error::Error>> {
+    Ok(run(&scenario(duration, &format!("source = \"mine\"\n{group}"))?, 0, control, &mut ())?)
+}
+
+/// The calls of an application, with their times in nanoseconds.
+type Calls = Arc<Mutex<Vec<(u64, String)>>>;
+
+fn note(calls: &Calls, now: Time, call: impl Into<String>) {
+    calls.lock().unwrap_or_else(PoisonError::into_inner).push((now.as_nanos(), call.into()));
+}
+
+/// Sends one packet, asks for another three milliseconds after it has come, and for a third on a new connection.
+#[derive(Debug)]
+struct Noting {
+    calls: Calls,
+}
+
+impl Application for Noting {
+    fn on_start(&mut self, server: &mut Server<'_>) {
+        note(&self.calls, server.now(), format!("start {}", server.send(server.packets(1))));
+    }
+    fn on_data(&mut self, received: u32, client: &mut Client<'_>) {
+        note(&self.calls, client.now(), format!("data {received}"));
+        if received == 1 {
+            client.request(100, Duration::from_millis(3));
+        }
+    }
+    fn on_acknowledged(&mut self, acknowledged: u32, server: &mut Server<'_>) {
+        note(&self.calls, server.now(), format!("acknowledged {acknowledged}"));
+        if acknowledged == 2 {
+            server.set_timer(server.now() + Duration::from_millis(5));
+        }
+    }
+    fn on_request(&mut self, server: &mut Server<'_>) {
+        note(&self.calls, server.now(), format!("request {}", server.send(1)));
+    }
+    fn on_timer(&mut self, server: &mut Server<'_>) {
+        server.reconnect();
+        note(&self.calls, server.now(), format!("timer {}", server.send(u32::MAX)));
+    }
+    fn on_stop(&mut self, now: Time) {
+        note(&self.calls, now, "stop");
+    }
+    fn begin_measurement(&mut self, now: Time) {
+        note(&self.calls, now, "measurement");
+    }
+}
+
+/// By hand: a packet of 1000 bytes takes 3 · 8 µs + 12 ms, an acknowledgement of 40 bytes 3 · 0.32 µs + 12 ms, and with
+/// the request of 100 bytes 3 · 1.12 µs + 12 ms. Would catch a request that is lost, comes at once, or without the
+/// pause; a timer at another time; and a new connection that counts on.
+#[test]
+fn calls_come_when_packets_do() -> Outcome {
+    const DATA: u64 = 12_024_000;
+    let calls = Calls::default();
+    let noting = Arc::clone(&calls);
+    let control = each(move |_| Noting { calls: Arc::clone(&noting) });
+    run_own("1s", "stop = \"100ms\"\nwindow = 1", &control)?;
+    let seen = calls.lock().unwrap_or_else(PoisonError::into_inner);
+    let asked = DATA + 12_003_360;
+    let second = asked + 3_000_000 + DATA;
+    let acknowledged = second + 12_000_960;
+    let expected = [
+        (0, "measurement"),
+        (0, "start 1"),
+        (DATA, "data 1"),
+        (asked, "acknowledged 1"),
+        (asked + 3_000_000, "request 2"),
+        (second, "data 2"),
+        (acknowledged, "acknowledged 2"),
+        (acknowledged + 5_000_000, &*format!("timer {}", u32::MAX)),
+        (acknowledged + 5_000_000 + DATA, "data 1"),
+    ];
+    let seen: Vec<(u64, &str)> = seen.iter().map(|(at, call)| (*at, call.as_str())).collect();
+    assert_eq!(seen[..expected.len()], expected);
+    // The window of one packet leaves room for one more before the stop, and it asks as the first one did.
+    assert_eq!(seen.iter().filter(|(_, call)| *call == "stop").collect::<Vec<_>>(), [&(100_000_000, "stop")]);
+    let after = seen.iter().filter(|(at, call)| *at > 100_000_000 && call.starts_with("request"));
+    assert_eq!(after.count(), 0, "{seen:?}");
+    Ok(())
+}
+
+/// The calls of `source = "rpc"`.
+#[derive(Debug, Default)]
+struct Calling {
+    end: u32,
+    asked: Option<Time>,
+}
+
+impl Application for Calling {
+    fn on_start(&mut self, server: &mut Server<'_>) {
+        self.end = server.send(server.packets(7500));
+    }
+    fn on_data(&mut self, received: u32, client: &mut Client<'_>) {
+        if received < self.end {
+            return;
+        }
+        self.end = u32::MAX;
+        let asked = self.asked.replace(client.now());
+        asked.into_iter().for_each(|asked| client.completed(client.now() - asked, None));
+        client.request(100, Duration::ZERO);
+    }
+    fn on_request(&mut self, server: &mut Server<'_>) {
+        self.on_start(server);
+    }
+}
+
+/// Would catch an interface by which the applications of Fairlane cannot be written.
+#[test]
+fn an_own_application_does_what_the_same_of_fairlane_does() -> Outcome {
+    let control = each(|_| Calling::default());
+    let keys = "count = 3\ncc = \"cubic\"\ntcp = { preset = \"modern\" }";
+    let own = run_own("5s", keys, &control)?;
+    let rpc = scenario("5s", &format!("source = \"rpc\"\nrequest = \"100b\"\nsize = \"7500b\"\n{keys}"))?;
+    let theirs = run(&rpc, 0, &Control::default(), &mut ())?;
+    assert_eq!(own.flows, theirs.flows);
+    assert!(own.flows[0].completions_ns.as_ref().is_some_and(|durations| durations.len() > 100));
+    Ok(())
+}
+
+/// One of several workers whose client waits for all before it asks again.
+#[derive(Debug)]
+struct Worker {
+    workers: u32,
+    /// The workers that have not answered, and the blocks so far.
+    round: Arc<Mutex<(u32, u32)>>,
+    end: u32,
+}
+
+impl Application for Worker {
+    fn on_start(&mut self, server: &mut Server<'_>) {
+        self.end = server.send(1);
+    }
+    fn on_data(&mut self, received: u32, client: &mut Client<'_>) {
+        let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+        if received == self.end {
+            *round = if round.0 > 1 { (round.0 - 1, round.1) } else { (self.workers, round.1 + 1) };
+            if round.0 == self.workers {
+                client.request(100, Duration::ZERO);
+            }
+        }
+    }
+    fn on_request(&mut self, server: &mut Server<'_>) {
+        (0..self.workers).for_each(|flow| server.wake(flow, server.now()));
+    }
+    fn on_wake(&mut self, server: &mut Server<'_>) {
+        self.on_start(server);
+    }
+}
+
+/// By hand: the last of four packets comes 12.024 ms and the bottleneck's 3 · 8 µs after the start of a round, and the
+/// request takes 12.00336 ms. So a round has 24.05136 ms, and the answers of the 416th come before the end of 10 s.
+/// Would catch state that is not shared, and flows that are not woken.
+#[test]
+fn flows_of_a_group_share_state_and_wake_each_other() -> Outcome {
+    let rounds = Arc::new(Mutex::new((4, 0)));
+    let shared = Arc::clone(&rounds);
+    let control = Control::default().with_application("mine", move |group| {
+        let worker = || Worker { workers: group.flows, round: Arc::clone(&shared), end: 0 };
+        (0..group.flows).map(|_| Box::new(worker()) as Box<dyn Application>).collect()
+    });
+    let run = run_own("10s", "count = 4", &control)?;
+    let blocks = rounds.lock().unwrap_or_else(PoisonError::into_inner).1;
+    assert_eq!(blocks, 416);
+    assert!(run.flows.iter().all(|flow| flow.unique_bytes == 416_000), "{:?}", run.flows);
+    Ok(())
+}
+
+/// Reports a view of three stalls.
+#[derive(Debug)]
+struct Player;
+
+impl Application for Player {
+    fn on_start(&mut self, server: &mut Server<'_>) {
+        server.send(1);
+    }
+    fn on_data(&mut self, _received: u32, _client: &mut Client<'_>) {}
+    fn video(&mut self, now: Time) -> Option<VideoRun> {
+        Some(VideoRun { stalls: 3, stalled_ns: now.as_nanos(), ..VideoRun::default() })
+    }
+}
+
+/// Would catch a player whose viewer nobody asks.
+#[test]
+fn a_player_tells_what_its_viewer_saw() -> Outcome {
+    let run = run_own("2s", "", &each(|_| Player))?;
+    let video = run.flows[0].video.as_ref().ok_or("no video")?;
+    assert_eq!((video.stalls, video.stalled_ns), (3, 2_000_000_000));
+    Ok(())
+}
+
+/// Where an application makes its mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    Start,
+    Data,
+    Acknowledged,
+    Request,
+    Timer,
+    Wake,
+    Stop,
+    Measurement,
+    Video,
+    Large,
+    Nobody,
+    Endless,
+}
+
+#[derive(Debug)]
+struct Mistaken(Place);
+
+impl Mistaken {
+    fn at(&self, place: Place) {
+        assert!(self.0 != place, "at {place:?}");
+    }
+}
+
+impl Application for Mistaken {
+    fn on_start(&mut self, server: &mut Server<'_>) {
+        self.at(Place::Start);
+        server.send(1);
+        server.set_timer(server.now() + Duration::from_millis(100));
+        server.wake(0, server.now() + Duration::from_millis(200));
+        if self.0 == Place::Nobody {
+            server.wake(2, server.now());
+        }
+    }
+    fn on_data(&mut self, _received: u32, client: &mut Client<'_>) {
+        self.at(Place::Data);
+        client.request(if self.0 == Place::Large { 1001 } else { 1000 }, Duration::ZERO);
+    }
+    fn on_acknowledged(&mut self, _acknowledged: u32, _server: &mut Server<'_>) {
+        self.at(Place::Acknowledged);
+    }
+    fn on_request(&mut self, _server: &mut Server<'_>) {
+        self.at(Place::Request);
+    }
+    fn on_timer(&mut self, server: &mut Server<'_>) {
+        self.at(Place::Timer);
+        if self.0 == Place::Endless {
+            server.set_timer(Time::ZERO);
+        }
+    }
+    fn on_wake(&mut self, _server: &mut Server<'_>) {
+        self.at(Place::Wake);
+    }
+    fn on_stop(&mut self, _now: Time) {
+        self.at(Place::Stop);
+    }
+    fn begin_measurement(&mut self, _now: Time) {
+        self.at(Place::Measurement);
+    }
+    fn video(&mut self, _now: Time) -> Option<VideoRun> {
+        self.at(Place::Video);
+        None
+    }
+}
+
+/// Would catch a mistake that ends the program, passes unseen, or is told without its flow, end and time.
+#[test]
+fn mistakes_are_errors_with_their_place() -> Outcome {
+    let data = Time::from_nanos(12_024_000).as_secs();
+    let asked = Time::from_nanos(12_024_000 + 12_024_960).as_secs();
+    for (place, end, at, mistake) in [
+        (Place::Start, "source", 0.0, "it panicked: at Start"),
+        (Place::Data, "sink", data, "it panicked: at Data"),
+        (Place::Acknowledged, "source", asked, "it panicked: at Acknowledged"),
+        (Place::Request, "source", asked, "it panicked: at Request"),
+        (Place::Timer, "source", 0.1, "it panicked: at Timer"),
+        (Place::Wake, "source", 0.2, "it panicked: at Wake"),
+        (Place::Stop, "source", 0.5, "it panicked: at Stop"),
+        (Place::Measurement, "source", 0.0, "it panicked: at Measurement"),
+        (Place::Video, "sink", 1.0, "it panicked: at Video"),
+        (Place::Large, "sink", data, "a request of 1001 bytes does not fit a packet of 1000; send it in parts"),
+        (Place::Nobody, "source", 0.0, "`wake` gave flow 2, which the group does not have; flows are numbered from 0"),
+        (
+            Place::Endless,
+            "source",
+            0.1,
+            "it was called 65536 times at one time; let its timers and calls of others be later",
+        ),
+    ] {
+        let error = run_own("1s", "stop = \"500ms\"", &each(move |_| Mistaken(place))).unwrap_err().to_string();
+        assert_eq!(error, format!("the {end} of flow \"own/0\" at {at} s: {mistake}"));
+    }
+    Ok(())
+}
+
+/// Would catch a batch that loses its other runs, or the mistake, and a run that is divided although flows share state.
+#[test]
+fn a_mistake_costs_its_own_run_alone() -> Outcome {
+    let control = each(|flow| Mistaken(if flow == 1 { Place::Timer } else { Place::Nowhere }));
+    let scenarios = [scenario("1s", "")?, scenario("1s", "source = \"mine\"\ncount = 2")?];
+    let runs = run_all(&scenarios, 2, &control)?;
+    assert_eq!(runs.iter().map(Vec::len).collect::<Vec<_>>(), [2, 0]);
+    let faults: Vec<String> = control.faults().iter().map(ToString::to_string).collect();
+    let first = "the source of flow \"own/1\" at 0.1 s: it panicked: at Timer";
+    assert_eq!(faults, [first, first]);
+    assert_eq!(undivided(&scenarios[1])?, Some(Undivided::OwnApplication { group: "own".to_owned() }));
+    for threads in [1, 3].map(NonZeroUsize::new).into_iter().flatten() {
+        assert_eq!(run_on(&scenarios[1], 0, threads, &control).unwrap_err().to_string(), first);
+    }
+    Ok(())
+}
+
+/// Would catch a name that runs as another application, too few applications, and names that are not listed.
+#[test]
+fn unknown_names_and_missing_applications_are_errors() -> Outcome {
+    let mut document = Document::builtin().with_applications(["mine"]);
+    document.set("flows.ftp.source", "mime")?;
+    let error = document.scenario().unwrap_err().to_string();
+    assert!(error.contains("there is no source of TCP \"mime\"") && error.contains("\"mine\""), "{error}");
+    let mut document = Document::builtin().with_applications(["rpc"]);
+    document.set("flows.ftp.source", "rpc")?;
+    assert!(document.scenario().unwrap_err().to_string().contains("there is more than one source of TCP \"rpc\""));
+    let error = run_own("1s", "", &Control::default()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "flows \"own\" have the source \"mine\", which the program has to add with Control::with_application; it has added \
+         none"
+    );
+    let few = |_: &ApplicationGroup<'_>| vec![Box::new(Player) as Box<dyn Application>];
+    let error = run_own("1s", "count = 2", &Control::default().with_application("mine", few)).unwrap_err();
+    assert_eq!(error.to_string(), "flows \"own\" need 2 applications, one each, and the program made 1");
+    let none = |_: &ApplicationGroup<'_>| -> Vec<Box<dyn Application>> { panic!("no room") };
+    let error = run_own("1s", "", &Control::default().with_application("mine", none)).unwrap_err();
+    assert_eq!(error.to_string(), "the source of flow \"own/0\" at 0 s: it panicked: no room");
+    Ok(())
+}
