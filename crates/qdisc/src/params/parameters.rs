@@ -1,8 +1,10 @@
 //! A discipline chosen by name: its parameters as they were given, and their resolved values.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
 
 use super::parameter::Parsed;
 use super::resolver::Resolver;
@@ -137,6 +139,38 @@ impl QdiscParameters {
         };
         let message = format!("{} has no parameter \"{key}\": {hint}it has {}", self.kind, names(all()));
         ParameterError::new(key, message)
+    }
+}
+
+impl fmt::Display for QdiscParameters {
+    /// Writes what was given, as it can be read again: `choke limit=300p min=100p`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.name())?;
+        self.given().try_for_each(|(key, value)| write!(f, " {key}={value}"))
+    }
+}
+
+impl FromStr for QdiscParameters {
+    type Err = ParameterError;
+
+    /// Reads a discipline and its parameters, between spaces or commas: `choke limit=300p min=100p`.
+    fn from_str(text: &str) -> Result<Self, ParameterError> {
+        let mut words = text.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|word| !word.is_empty());
+        let Some(kind) = words.next() else {
+            let message = "there is no discipline; begin with its name, as in \"choke limit=300p\"";
+            return Err(ParameterError::new("kind", message.to_string()));
+        };
+        let mut parameters = Self::new(kind.parse()?);
+        for word in words {
+            let Some((key, value)) = word.split_once('=') else {
+                return Err(ParameterError::new(word, format!("\"{word}\" has no value: write {word}=VALUE")));
+            };
+            if parameters.given().any(|(given, _)| given == key) {
+                return Err(ParameterError::new(key, "is given twice".to_string()));
+            }
+            parameters.set(key, value.into())?;
+        }
+        Ok(parameters)
     }
 }
 

@@ -188,6 +188,29 @@ fn what_was_given_can_be_written_and_read_again() {
     assert_eq!(first.with_kind(Kind::DropTail).given().count(), 0);
 }
 
+/// Would catch text that is read as something else, and mistakes that pass.
+#[test]
+fn a_line_of_text_is_read() {
+    let read = |text: &str| text.parse::<QdiscParameters>().map_err(|error| error.to_string());
+    let given = config(Kind::Choke, &[("limit", "300p"), ("min", "100p")]).ok();
+    for text in ["choke limit=300p min=100p", " choke,min=100p,limit=300p ", "choke\tlimit=300p,  min=100p"] {
+        assert_eq!(read(text).ok(), given, "{text}");
+    }
+    let written = given.map(|given| given.to_string());
+    assert_eq!(written.as_deref(), Some("choke limit=300p min=100p"));
+    assert_eq!(read("fq-codel").map(|read| read.given().count()), Ok(0));
+    for (text, error) in [
+        ("", "kind: there is no discipline; begin with its name, as in \"choke limit=300p\""),
+        ("choke limit", "limit: \"limit\" has no value: write limit=VALUE"),
+        ("choke limit=1p limit=2p", "limit: is given twice"),
+    ] {
+        assert_eq!(read(text).err().as_deref(), Some(error));
+    }
+    assert!(read("chok").is_err_and(|error| error.contains("did you mean \"choke\"?")));
+    assert!(read("choke limits=3p").is_err_and(|error| error.contains("did you mean \"limit\"?")));
+    assert!(read("choke limit=").is_err());
+}
+
 #[test]
 fn what_looks_wrong_is_said() {
     let warnings = |given: &[(&str, &str)]| {

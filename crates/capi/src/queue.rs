@@ -1,0 +1,468 @@
+//! Queues for C.
+
+use std::any::Any;
+use std::ffi::{CString, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{ptr, slice};
+
+use fairlane_qdisc::{
+    BoxQdisc, Host, Packet as _, Qdisc, QdiscParameters, Rate, Reason, ReplaceableQdisc, Seed, Status, Time,
+};
+
+use crate::packet::{Held, OwnedTold, fl_event, fl_packet, number_of};
+use crate::text;
+
+/// The answer of a queue that an error of the library has ended; fl_error tells it. It takes no packets and gives none.
+pub const FL_DEAD: i32 = -1;
+
+/// A queue. One thread at a time may use it; different queues have nothing in common.
+pub struct fl_queue {
+    // The packets are freed before what they tell.
+    discipline: ReplaceableQdisc<Held>,
+    /// The packet that leaves next, if that has been asked for.
+    next: Option<Held>,
+    host: Host,
+    parameters: QdiscParameters,
+    /// The error that ended it.
+    error: Option<CString>,
+    told: OwnedTold,
+}
+
+/// The state of a queue.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct fl_status {
+    /// The packets in the queue.
+    pub packets: u64,
+    /// The bytes in the queue.
+    pub bytes: u64,
+    /// The average queue that the discipline goes by, in packets or bytes; NaN where it keeps none.
+    pub average: f64,
+    /// The probability, from 0 to 1, of a drop or mark; NaN where no single number holds.
+    pub probability: f64,
+    /// When a packet may leave, in nanoseconds, although none may now; UINT64_MAX where nothing is held back.
+    pub ready_at: u64,
+    /// The flows of which the discipline keeps state; UINT64_MAX where it keeps none or does not count.
+    pub flows: u64,
+}
+
+/// A number of packets, and of their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct fl_count {
+    /// The packets.
+    pub packets: u64,
+    /// The bytes.
+    pub bytes: u64,
+}
+
+/// The counts of a queue since it was created, or purged.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct fl_counters {
+    /// All packets that came.
+    pub arrived: fl_count,
+    /// Those that left by fl_dequeue.
+    pub departed: fl_count,
+    /// Those that were dropped.
+    pub dropped: fl_count,
+    /// Those that were marked.
+    pub marked: fl_count,
+}
+
+/// Creates a queue as `text` describes it: a discipline and its parameters, "choke limit=300p min=100p", between spaces
+/// or commas. `rate` is that of the link in bit/s; 0 if it is not known, which not all disciplines accept. The same
+/// `seed` makes the same random decisions: where a sender could guess them, draw it from the operating system's
+/// randomness. `event` is called with `ctx` for each drop and mark.
+///
+/// Returns NULL for a mistake in `text`, which `error`, of `room` bytes, then has.
+///
+/// # Safety
+/// `text` is NULL, or ends with a zero; `error` is NULL, or points to `room` bytes that can be written; `event` can be
+/// called with `ctx` until fl_queue_free returns, from the threads that use the queue.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_queue_new(
+    text: *const c_char,
+    rate: u64,
+    seed: u64,
+    event: fl_event,
+    ctx: *mut c_void,
+    error: *mut c_char,
+    room: usize,
+) -> *mut fl_queue {
+    let host = Host { rate: Rate::from_bits_per_second(rate), seed: Seed::new(seed) };
+    // SAFETY: the caller promises it.
+    let made = unsafe { text::read(text) }.and_then(|text| built(text, &host));
+    match made {
+        Ok((parameters, discipline)) => Box::into_raw(Box::new(fl_queue {
+            discipline: ReplaceableQdisc::new(discipline),
+            next: None,
+            host,
+            parameters,
+            error: None,
+            told: OwnedTold::new(event, ctx),
+        })),
+        Err(message) => {
+            // SAFETY: the caller promises it.
+            unsafe { text::write(&message, error, room) };
+            ptr::null_mut()
+        }
+    }
+}
+
+/// Frees a queue. Packets in it are told to its event function with FL_REASON_PURGED. NULL is ignored.
+///
+/// # Safety
+/// `queue` is NULL, or from fl_queue_new and not freed; nothing uses it any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_queue_free(queue: *mut fl_queue) {
+    if queue.is_null() {
+        return;
+    }
+    // SAFETY: the caller promises that it is from `Box::into_raw` and used no more.
+    let queue = unsafe { Box::from_raw(queue) };
+    // A queue that an error has ended may not be able to free its parts.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(queue)));
+}
+
+/// Offers a packet to the queue at `now`, in nanoseconds; a time before an earlier one counts as that. Returns 0 if it is
+/// in the queue; the reason, from 1 on, if it was dropped, of which the event function has been told; or FL_DEAD, and
+/// then the packet is still the caller's. A packet of 0 bytes counts as one of 1 byte.
+///
+/// # Safety
+/// `queue` is NULL, or from fl_queue_new and not freed; `packet` is NULL, or points to a packet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_enqueue(queue: *mut fl_queue, now: u64, packet: *const fl_packet) -> i32 {
+    // SAFETY: the caller promises it.
+    let (Some(queue), Some(packet)) = (unsafe { queue.as_mut() }, unsafe { packet.as_ref() }) else { return FL_DEAD };
+    queue.call(now, |queue, now| queue.enqueue(now, packet)).map_or(FL_DEAD, |reason| reason as i32)
+}
+
+/// Offers `count` packets as fl_enqueue does, one after the other, at the same time. Returns how many of them the queue
+/// has taken or dropped: all, or fewer if the queue is dead, and then the others are still the caller's.
+///
+/// # Safety
+/// As fl_enqueue; `packets` is NULL, or points to `count` packets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_enqueue_burst(
+    queue: *mut fl_queue,
+    now: u64,
+    packets: *const fl_packet,
+    count: usize,
+) -> usize {
+    // SAFETY: the caller promises it.
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return 0 };
+    if packets.is_null() {
+        return 0;
+    }
+    // SAFETY: the caller promises it.
+    let packets = unsafe { slice::from_raw_parts(packets, count) };
+    let mut taken = 0;
+    queue.call(now, |queue, now| {
+        for packet in packets {
+            taken += 1;
+            queue.enqueue(now, packet);
+        }
+    });
+    taken
+}
+
+/// Takes the next packet for the link at `now`. Returns 1 and writes it to `packet`; 0 if the queue is empty or holds all
+/// packets back (fl_ready_at); or FL_DEAD.
+///
+/// # Safety
+/// As fl_enqueue; `packet` is NULL, or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_dequeue(queue: *mut fl_queue, now: u64, packet: *mut fl_packet) -> i32 {
+    // SAFETY: the caller promises it.
+    let (Some(queue), Some(out)) = (unsafe { queue.as_mut() }, unsafe { packet.as_mut() }) else { return FL_DEAD };
+    match queue.call(now, fl_queue::dequeue) {
+        Some(Some(packet)) => {
+            *out = packet;
+            1
+        }
+        Some(None) => 0,
+        None => FL_DEAD,
+    }
+}
+
+/// Takes up to `room` packets as fl_dequeue does, at the same time. Returns how many there were.
+///
+/// # Safety
+/// As fl_enqueue; `packets` is NULL, or points to room for so many packets, which can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_dequeue_burst(
+    queue: *mut fl_queue,
+    now: u64,
+    packets: *mut fl_packet,
+    room: usize,
+) -> usize {
+    // SAFETY: the caller promises it.
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return 0 };
+    if packets.is_null() {
+        return 0;
+    }
+    let mut count = 0;
+    queue.call(now, |queue, now| {
+        while count < room
+            && let Some(packet) = queue.dequeue(now)
+        {
+            // SAFETY: `count` is below `room`, and the caller promises so many.
+            unsafe { packets.add(count).write(packet) };
+            count += 1;
+        }
+    });
+    count
+}
+
+/// Returns the bytes of the packet that leaves next at `now`, which then waits outside of the discipline; 0 if there is
+/// none, or if the queue is dead. A shaper asks for it.
+///
+/// # Safety
+/// As fl_enqueue.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_peek_bytes(queue: *mut fl_queue, now: u64) -> u32 {
+    // SAFETY: the caller promises it.
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return 0 };
+    let peeked = queue.call(now, |queue, now| {
+        if queue.next.is_none() {
+            queue.next = queue.discipline.dequeue(now, &mut &*queue.told);
+        }
+        queue.next.as_ref().map_or(0, |packet| packet.bytes())
+    });
+    peeked.unwrap_or(0)
+}
+
+/// Returns when a packet may leave, in nanoseconds, although fl_dequeue gave none and packets wait; UINT64_MAX if nothing
+/// is held back. It holds until the next call that changes the queue.
+///
+/// # Safety
+/// As fl_enqueue.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_ready_at(queue: *mut fl_queue) -> u64 {
+    // SAFETY: the caller promises it.
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return u64::MAX };
+    queue.ask(|queue| queue.discipline.ready_at()).flatten().map_or(u64::MAX, Time::as_nanos)
+}
+
+/// Tells the queue the rate of its link in bit/s, whenever that changes. A rate of 0 is ignored.
+///
+/// # Safety
+/// As fl_enqueue.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_link_rate(queue: *mut fl_queue, bits: u64) {
+    // SAFETY: the caller promises it.
+    if let Some(queue) = unsafe { queue.as_mut() }
+        && bits > 0
+    {
+        queue.ask(|queue| {
+            queue.host.rate = Rate::from_bits_per_second(bits);
+            queue.discipline.link_rate(queue.host.rate);
+        });
+    }
+}
+
+/// Replaces discipline and parameters by those of `text`. Packets in the queue leave first, as the old discipline has it,
+/// and the new one takes what arrives. Returns 0; or -1 for a mistake in `text`, which `error`, of `room` bytes, then has,
+/// and nothing has changed.
+///
+/// # Safety
+/// As fl_queue_new and fl_enqueue.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_change(queue: *mut fl_queue, text: *const c_char, error: *mut c_char, room: usize) -> i32 {
+    // SAFETY: the caller promises it.
+    let made = match unsafe { queue.as_mut() } {
+        None => Err("there is no queue: the pointer is NULL".to_owned()),
+        // SAFETY: the caller promises it.
+        Some(queue) => unsafe { text::read(text) }.and_then(|text| built(text, &queue.host)).and_then(|made| {
+            let dead = queue.ask(|queue| {
+                queue.parameters = made.0;
+                queue.discipline.replace(made.1);
+            });
+            dead.ok_or_else(|| "the queue is dead".to_owned())
+        }),
+    };
+    match made {
+        Ok(()) => 0,
+        Err(message) => {
+            // SAFETY: the caller promises it.
+            unsafe { text::write(&message, error, room) };
+            -1
+        }
+    }
+}
+
+/// Frees all packets of the queue, which are told to its event function at `now` with FL_REASON_PURGED, and begins afresh:
+/// averages, probabilities and counts as after fl_queue_new. Returns how many there were. A dead queue stays dead.
+///
+/// # Safety
+/// As fl_enqueue.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_purge(queue: *mut fl_queue, now: u64) -> usize {
+    // SAFETY: the caller promises it.
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return 0 };
+    let purged = queue.call(now, |queue, _| {
+        let packets = queue.status().packets;
+        // What built once builds again; only a rate that has changed since could be refused.
+        if let Ok(discipline) = queue.parameters.build(&queue.host) {
+            queue.next = None;
+            queue.discipline = ReplaceableQdisc::new(discipline);
+        }
+        packets
+    });
+    purged.unwrap_or(0)
+}
+
+/// Writes the state of the queue to `status`. Returns 0, or FL_DEAD.
+///
+/// # Safety
+/// As fl_enqueue; `status` is NULL, or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_get_status(queue: *mut fl_queue, status: *mut fl_status) -> i32 {
+    // SAFETY: the caller promises it.
+    let (Some(queue), Some(out)) = (unsafe { queue.as_mut() }, unsafe { status.as_mut() }) else { return FL_DEAD };
+    let Some(status) = queue.ask(|queue| queue.status()) else { return FL_DEAD };
+    *out = fl_status {
+        packets: status.packets as u64,
+        bytes: status.bytes,
+        average: status.average.unwrap_or(f64::NAN),
+        probability: status.probability.unwrap_or(f64::NAN),
+        ready_at: status.ready_at.map_or(u64::MAX, Time::as_nanos),
+        flows: status.flows.map_or(u64::MAX, |flows| flows as u64),
+    };
+    0
+}
+
+/// Writes the counts of the queue to `counters`. Returns 0, or FL_DEAD.
+///
+/// # Safety
+/// As fl_enqueue; `counters` is NULL, or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_get_counters(queue: *mut fl_queue, counters: *mut fl_counters) -> i32 {
+    // SAFETY: the caller promises it.
+    let (Some(queue), Some(out)) = (unsafe { queue.as_mut() }, unsafe { counters.as_mut() }) else { return FL_DEAD };
+    let counted = queue.ask(|queue| {
+        let counters = queue.discipline.counters();
+        let mut departed = fl_count::from(counters.departed);
+        // One that was asked for has not left.
+        if let Some(next) = &queue.next {
+            departed.packets -= 1;
+            departed.bytes -= u64::from(next.bytes());
+        }
+        fl_counters {
+            arrived: counters.arrived.into(),
+            departed,
+            dropped: counters.dropped_total().into(),
+            marked: counters.marked_total().into(),
+        }
+    });
+    counted.map_or(FL_DEAD, |counted| {
+        *out = counted;
+        0
+    })
+}
+
+/// Writes the packets that were dropped and marked for a reason; either pointer may be NULL. Returns 0; or -1 if there is
+/// no such reason, or the queue is dead.
+///
+/// # Safety
+/// As fl_enqueue; `dropped` and `marked` are NULL, or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_get_reason(
+    queue: *mut fl_queue,
+    reason: u32,
+    dropped: *mut fl_count,
+    marked: *mut fl_count,
+) -> i32 {
+    let Some(reason) = Reason::ALL.into_iter().find(|known| number_of(*known) == reason) else { return -1 };
+    // SAFETY: the caller promises it.
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return FL_DEAD };
+    let counted = queue.ask(|queue| {
+        let counters = queue.discipline.counters();
+        (fl_count::from(counters.dropped(reason)), fl_count::from(counters.marked(reason)))
+    });
+    let Some((drops, marks)) = counted else { return FL_DEAD };
+    // SAFETY: the caller promises it.
+    if let Some(dropped) = unsafe { dropped.as_mut() } {
+        *dropped = drops;
+    }
+    // SAFETY: the caller promises it.
+    if let Some(marked) = unsafe { marked.as_mut() } {
+        *marked = marks;
+    }
+    0
+}
+
+/// Returns the error that ended the queue; NULL if it is alive. It is valid until fl_queue_free.
+///
+/// # Safety
+/// As fl_enqueue.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_error(queue: *const fl_queue) -> *const c_char {
+    // SAFETY: the caller promises it.
+    let error = unsafe { queue.as_ref() }.and_then(|queue| queue.error.as_ref());
+    error.map_or(ptr::null(), |error| error.as_ptr())
+}
+
+impl fl_queue {
+    /// Calls `act` at `now`, or at the latest time before if that is later; `None` if the queue is dead, or dies by it.
+    fn call<T>(&mut self, now: u64, act: impl FnOnce(&mut Self, Time) -> T) -> Option<T> {
+        let now = now.max(self.told.now.get());
+        self.told.now.set(now);
+        self.ask(|queue| act(queue, Time::from_nanos(now)))
+    }
+
+    /// Calls `act`; `None` if the queue is dead, or dies by it.
+    fn ask<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.error.is_some() {
+            return None;
+        }
+        match catch_unwind(AssertUnwindSafe(|| act(self))) {
+            Ok(answer) => Some(answer),
+            Err(panic) => {
+                self.die(&*panic);
+                None
+            }
+        }
+    }
+
+    #[cold]
+    fn die(&mut self, panic: &(dyn Any + Send)) {
+        let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        self.error = Some(text::for_c(&format!("the discipline panicked: {}", text.unwrap_or("it gave no message"))));
+    }
+
+    /// Returns the reason for which `packet` was dropped; 0 for none.
+    fn enqueue(&mut self, now: Time, packet: &fl_packet) -> u32 {
+        let packet = self.told.arrive(fl_packet { bytes: packet.bytes.max(1), ..*packet });
+        self.discipline.enqueue(now, packet, &mut &*self.told);
+        self.told.outcome()
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<fl_packet> {
+        let next = self.next.take().or_else(|| self.discipline.dequeue(now, &mut &*self.told));
+        next.map(Held::leave)
+    }
+
+    fn status(&self) -> Status {
+        let mut status = self.discipline.status();
+        if let Some(next) = &self.next {
+            status.packets += 1;
+            status.bytes += u64::from(next.bytes());
+        }
+        status
+    }
+}
+
+/// Returns the parameters of `text`, and the discipline.
+fn built(text: &str, host: &Host) -> Result<(QdiscParameters, BoxQdisc<Held>), String> {
+    let parameters: QdiscParameters = text.parse().map_err(|error| format!("{error}"))?;
+    let discipline = parameters.build(host).map_err(|error| format!("{} {error}", parameters.kind()))?;
+    Ok((parameters, discipline))
+}
+
+impl From<fairlane_qdisc::Count> for fl_count {
+    fn from(fairlane_qdisc::Count { packets, bytes }: fairlane_qdisc::Count) -> Self {
+        Self { packets, bytes }
+    }
+}
