@@ -286,13 +286,13 @@ fn the_program_of_the_document_relays() -> Outcome {
     let errors = relay.wait_with_output()?.stderr;
     let received = outcome?;
     let dropped = String::from_utf8_lossy(&errors).lines().filter(|line| *line == "dropped: limit").count();
-    // The link sends one of 1028 bytes in 0.8 ms, so of 100 at once most find the queue full.
-    assert!((11..100).contains(&received), "{received}");
-    assert_eq!(received + dropped, 100);
+    // The link sends one of 1028 bytes in 0.8 ms, so of 60 at once most find the queue full.
+    assert!((11..60).contains(&received), "{received}");
+    assert_eq!(received + dropped, 60);
     Ok(())
 }
 
-/// Sends 100 datagrams at once to a relay at `to`, once it is there, and returns how many come out of it.
+/// Sends 60 datagrams at once to a relay at `to`, once it is there, and returns how many come out of it.
 fn relayed(into: &UdpSocket, to: SocketAddr) -> std::io::Result<usize> {
     let sender = UdpSocket::bind("127.0.0.1:0")?;
     let mut data = [0; 2000];
@@ -305,7 +305,8 @@ fn relayed(into: &UdpSocket, to: SocketAddr) -> std::io::Result<usize> {
     }
     into.set_read_timeout(Some(Duration::from_secs(1)))?;
     while into.recv(&mut data).is_ok() {}
-    for _ in 0..100 {
+    // A socket has room for so many.
+    for _ in 0..60 {
         sender.send_to(&[0; 1000], to)?;
     }
     let mut received = 0;
