@@ -1,19 +1,19 @@
 //! Adapts congestion control written in Python to the simulator.
 
-use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fairlane_qdisc::Time;
 use fairlane_scenario::{Congestion, OwnCongestion, Scenario, Traffic};
+use fairlane_sim::Control;
 use fairlane_sim::tcp::{
     AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, OwnConnection, WindowSize,
 };
-use fairlane_sim::{Control, Error};
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::raised::{Raised, fail};
 use crate::run_custom::name_of;
 
 /// A congestion window and its threshold, in segments.
@@ -112,9 +112,6 @@ impl PyCongestionEvent {
     }
 }
 
-/// The first exception of a congestion control in a run.
-pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
-
 /// Returns `scenario` with the congestion controls that `classes` make, by the names of their groups of flows, and a
 /// control that knows these.
 pub(crate) fn install(
@@ -152,30 +149,6 @@ pub(crate) fn install(
         });
     }
     Ok(control)
-}
-
-/// Returns the exception for a run that `error` ended: what a congestion control raised is its cause, unless that is
-/// Ctrl-C.
-pub(crate) fn exception(py: Python<'_>, error: Error, raised: &Raised) -> PyErr {
-    let cause = raised.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match (error, cause) {
-        (_, Some(cause)) if cause.is_instance_of::<PyKeyboardInterrupt>(py) => cause,
-        (Error::Congestion(fault), Some(cause)) => {
-            let at = fault.at.as_secs();
-            let made =
-                errors::congestion(py, format!("flow {} at {at} s: its congestion control raised {cause}", fault.flow));
-            made.set_cause(py, Some(cause));
-            made
-        }
-        (Error::Congestion(fault), None) => errors::congestion(py, fault),
-        (error, _) => errors::refused(py, error),
-    }
-}
-
-/// Keeps an exception and ends the run.
-fn fail(raised: &Raised, error: PyErr) -> ! {
-    raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-    resume_unwind(Box::new("an exception in Python"))
 }
 
 /// The methods that a congestion control need not have.

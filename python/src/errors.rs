@@ -13,8 +13,9 @@ use pyo3::prelude::*;
 const MODULE: &str = "fairlane.errors";
 
 /// Options of the command line in messages, with the words for them here.
-const OPTIONS: [(&str, &str); 7] = [
+const OPTIONS: [(&str, &str); 8] = [
     ("--mahimahi", "mahimahi"),
+    ("a program brings them with run_endpoints", "give what makes them with `endpoints`"),
     ("--queue ", ""),
     ("give all its values in one --vary", "give all its values in one list"),
     ("leave --jobs out for", "leave `jobs` out for"),
@@ -74,6 +75,11 @@ pub(crate) fn discipline(py: Python<'_>, message: impl Display) -> PyErr {
 /// Creates the error of a congestion control written in Python.
 pub(crate) fn congestion(py: Python<'_>, message: impl Display) -> PyErr {
     exception(py, "CongestionError", (message.to_string(),))
+}
+
+/// Creates the error of an endpoint written in Python.
+pub(crate) fn endpoint(py: Python<'_>, message: impl Display) -> PyErr {
+    exception(py, "EndpointError", (message.to_string(),))
 }
 
 /// Converts the error of a rejected batch.

@@ -1,4 +1,4 @@
-//! Runs with disciplines that are written in Python.
+//! Runs with parts that are written in Python.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,17 +11,19 @@ use fairlane_qdisc::{BoxQdisc, Host, Packet, Rate, Seed, Time};
 use fairlane_runner::machine::CostMeter;
 use fairlane_runner::memory::Needs;
 use fairlane_runner::replay::{self as captures, Captured, Departures};
-use fairlane_runner::{Series, Trace, check, compare};
+use fairlane_runner::{Series, Trace, compare};
 use fairlane_scenario::Scenario;
-use fairlane_sim::{Observer, PacketEvent, Replay, run_with};
+use fairlane_sim::{Brought, Observer, PacketEvent, Replay, run_brought};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::congestion::{self, Raised};
+use crate::congestion;
 use crate::custom::{CustomDiscipline, RunState};
 use crate::document::Document;
+use crate::endpoint;
 use crate::errors;
 use crate::outcome::Outcome;
+use crate::raised::{self, Raised};
 use crate::record_files::RecordFiles;
 use crate::run::{interval, scenario};
 
@@ -37,7 +39,7 @@ fn wall_clock() -> Instant {
     Instant::now()
 }
 
-/// Options of runs with a discipline written in Python.
+/// Options of runs with parts written in Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct CustomOptions {
@@ -52,13 +54,15 @@ pub(crate) struct CustomOptions {
     queue: Option<String>,
     /// Makers of congestion controls, with the names of their groups of flows.
     congestion: Vec<(String, Py<PyAny>)>,
+    /// Makers of endpoints, with the names of their groups of flows.
+    endpoints: Vec<(String, Py<PyAny>)>,
     /// Called with the number of finished runs and the total.
     progress: Option<Py<PyAny>>,
 }
 
 /// Runs a scenario with parts that are written in Python: a discipline from `factory`, if there is one, which gets the
-/// link's name, its rate in bit/s and a seed; and congestion controls. When `heard` returns true the current run ends
-/// as a partial one, and no other begins.
+/// link's name, its rate in bit/s and a seed; congestion controls; and endpoints. When `heard` returns true the current
+/// run ends as a partial one, and no other begins.
 #[pyfunction]
 pub(crate) fn run_custom(
     py: Python<'_>,
@@ -68,11 +72,12 @@ pub(crate) fn run_custom(
     options: CustomOptions,
 ) -> PyResult<(Vec<Outcome>, bool)> {
     let mut scenario = scenario(py, document)?;
-    let CustomOptions { runs, files, series, trace, queue, congestion, progress } = options;
+    let CustomOptions { runs, files, series, trace, queue, congestion, endpoints, progress } = options;
     let series = series.map(|every| interval(py, &every)).transpose()?;
     let needs = Needs::of([&scenario], runs, Some(1));
     let needs = series.map_or(needs, |every| needs.with_series(&scenario, every));
-    needs.check().and_then(|()| check(&scenario, "")).map_err(|error| errors::batch(py, &error))?;
+    needs.check().map_err(|error| errors::batch(py, &error))?;
+    endpoint::check(py, &scenario, &endpoints)?;
     let links = match (&factory, queue) {
         (None, _) => Vec::new(),
         (Some(_), Some(key)) => vec![link_of(py, &scenario, &key)?],
@@ -92,12 +97,17 @@ pub(crate) fn run_custom(
             let made = make(py, factory, link, host, &shared);
             made.map_err(|error| shared.fail(error)).ok()
         };
+        let ends = |group: &str, index: u32, seed: Seed| {
+            let made = endpoint::make(py, &endpoints, (group, index, seed), &raised);
+            made.map_err(|error| shared.fail(error)).ok().flatten()
+        };
+        let brought = Brought::default().with_disciplines(own).with_endpoints(ends);
         let first = number == 0;
         let kept = (series.as_mut().filter(|_| first), trace.as_mut().filter(|_| first));
         let records = records.as_mut().filter(|_| first).map(|records| records.observer(&shared.control));
         let mut observers = ((kept, records), SignalObserver::new(heard, &shared));
-        let run = run_with(&scenario, number, &shared.control, &mut observers, own);
-        let run = run.map_err(|error| congestion::exception(py, error, &raised));
+        let run = run_brought(&scenario, number, &shared.control, &mut observers, brought);
+        let run = run.map_err(|error| raised::exception(py, error, &raised));
         match shared.failure().map_or(run, Err) {
             // It interrupted what is written in Python, whose state may be inconsistent.
             Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => interrupted = true,

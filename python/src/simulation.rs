@@ -4,19 +4,22 @@ use std::mem;
 use std::sync::Arc;
 
 use fairlane_outcome::{FlowSample, Outcome as Measured, QueueSample, Run};
-use fairlane_qdisc::{Host, Time};
+use fairlane_qdisc::{Host, Seed, Time};
+use fairlane_runner::compare;
 use fairlane_runner::machine::CostMeter;
 use fairlane_runner::memory::Needs;
-use fairlane_runner::{check, compare};
 use fairlane_scenario::Duration;
-use fairlane_sim::{Control, Simulation as Inner};
+use fairlane_sim::{Brought, Control, Error, Simulation as Inner, StepError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::congestion;
 use crate::custom::{RunState, pair, time};
 use crate::document::Document;
+use crate::endpoint;
 use crate::errors;
 use crate::outcome::Outcome;
+use crate::raised::{self, Raised};
 use crate::run::scenario;
 use crate::run_custom::make;
 
@@ -25,9 +28,10 @@ use crate::run_custom::make;
 pub(crate) struct Simulation {
     stage: Stage,
     end: Time,
-    /// The disciplines are written in Python.
+    /// Parts of it are written in Python.
     custom: bool,
     shared: Arc<RunState>,
+    raised: Raised,
     /// The counts when the last step began.
     before: Samples,
     cpu_s: f64,
@@ -38,7 +42,7 @@ enum Stage {
     Running(Box<Inner>),
     /// The state at the end, and the measurements.
     Ended(Samples, Box<Run>),
-    /// A discipline written in Python has failed.
+    /// A part that is written in Python has failed.
     Failed,
 }
 
@@ -71,6 +75,9 @@ type QueueState = (Pair, Option<f64>, Option<f64>, f64, [Pair; 4]);
 /// A flow: its congestion window and round-trip time; the counts of the last step.
 type FlowState = (Option<f64>, Option<f64>, [u64; 8]);
 
+/// What makes parts of a run for groups of flows, with their names.
+type Makers = Vec<(String, Py<PyAny>)>;
+
 /// The time of the end of a step: text such as `1s`, or seconds.
 #[derive(FromPyObject)]
 pub(crate) enum Until {
@@ -80,33 +87,45 @@ pub(crate) enum Until {
 
 #[pymethods]
 impl Simulation {
-    /// Prepares a run of `document`, with disciplines from `factory` if it is given; see `run_custom`.
+    /// Prepares a run of `document`, with disciplines from `factory` if it is given, and with the makers of congestion
+    /// controls and of endpoints for groups of flows; see `run_custom`.
     #[staticmethod]
-    fn start(py: Python<'_>, document: &Bound<'_, Document>, factory: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let scenario = scenario(py, document)?;
+    fn start(
+        py: Python<'_>,
+        document: &Bound<'_, Document>,
+        factory: Option<&Bound<'_, PyAny>>,
+        congestion: Makers,
+        endpoints: Makers,
+    ) -> PyResult<Self> {
+        let mut scenario = scenario(py, document)?;
         let needs = Needs::of([&scenario], 1, Some(1));
-        needs.check().and_then(|()| check(&scenario, "")).map_err(|error| errors::batch(py, &error))?;
-        let shared = Arc::<RunState>::default();
-        let made = match factory {
-            None => Inner::new(&scenario, 0),
-            Some(factory) => {
-                let links = compare::links(&scenario).map_err(|error| errors::batch(py, &error))?;
-                let own = |link: &str, host: &Host| {
-                    let wanted = links.iter().any(|name| name == link);
-                    let made = wanted.then(|| make(py, factory, link, host, &shared))?;
-                    made.map_err(|error| shared.fail(error)).ok()
-                };
-                Inner::with_disciplines(&scenario, 0, own)
-            }
-        };
+        needs.check().map_err(|error| errors::batch(py, &error))?;
+        endpoint::check(py, &scenario, &endpoints)?;
+        let raised = Raised::default();
+        let shared = Arc::new(RunState::with(congestion::install(py, &mut scenario, &congestion, &raised)?));
+        let mut brought = Brought::default().with_endpoints(|group: &str, index: u32, seed: Seed| {
+            let made = endpoint::make(py, &endpoints, (group, index, seed), &raised);
+            made.map_err(|error| shared.fail(error)).ok().flatten()
+        });
+        if let Some(factory) = factory {
+            let links = compare::links(&scenario).map_err(|error| errors::batch(py, &error))?;
+            let shared = &shared;
+            brought = brought.with_disciplines(move |link: &str, host: &Host| {
+                let wanted = links.iter().any(|name| name == link);
+                let made = wanted.then(|| make(py, factory, link, host, shared))?;
+                made.map_err(|error| shared.fail(error)).ok()
+            });
+        }
+        let made = Inner::brought(&scenario, 0, (), &shared.control, brought);
         shared.failure().map_or(Ok(()), Err)?;
-        let simulation = made.map_err(|error| errors::refused(py, error))?;
+        let simulation = made.map_err(|error| raised::exception(py, error, &raised))?;
         Ok(Self {
             before: Samples::of(&simulation),
             stage: Stage::Running(Box::new(simulation)),
             end: Time::ZERO + scenario.duration,
-            custom: factory.is_some(),
+            custom: factory.is_some() || !congestion.is_empty() || !endpoints.is_empty(),
             shared,
+            raised,
             cpu_s: 0.0,
             wall_s: 0.0,
         })
@@ -206,7 +225,7 @@ impl Simulation {
             if let Stage::Running(simulation) = mem::replace(&mut self.stage, Stage::Failed) {
                 let state = Samples::of(&simulation);
                 let run = py.detach(|| simulation.finish(&Control::default()));
-                let mut run = run.map_err(|error| errors::refused(py, error))?;
+                let mut run = run.map_err(|error| raised::exception(py, error, &self.raised))?;
                 CostMeter::start().measure(&mut run.cost);
                 (run.cost.cpu_s, run.cost.wall_s) = (self.cpu_s, self.wall_s);
                 self.stage = Stage::Ended(state, Box::new(run));
@@ -243,6 +262,8 @@ impl Simulation {
             match reached {
                 Ok(true) => break Ok(()),
                 Ok(false) => {}
+                Err(StepError::Endpoint(error)) => break Err(self.failed_by(py, Error::Endpoint(error))),
+                Err(StepError::Congestion(fault)) => break Err(self.failed_by(py, Error::Congestion(fault))),
                 Err(error) => break Err(PyValueError::new_err(format!("until: {error}"))),
             }
             if let Err(signal) = py.check_signals() {
@@ -256,6 +277,12 @@ impl Simulation {
         result
     }
 
+    /// Ends the simulation, and returns the exception for what ended it.
+    fn failed_by(&mut self, py: Python<'_>, error: Error) -> PyErr {
+        self.stage = Stage::Failed;
+        raised::exception(py, error, &self.raised)
+    }
+
     /// Returns the error of a step to a time other than the end, after the end.
     fn outside(&self, until: Time) -> PyErr {
         let (until, end) = (until.as_secs(), self.end.as_secs());
@@ -264,5 +291,5 @@ impl Simulation {
 }
 
 fn failed() -> PyErr {
-    PyRuntimeError::new_err("the simulation ended when its discipline raised an exception; start another one")
+    PyRuntimeError::new_err("the simulation ended when a part written in Python failed; start another one")
 }

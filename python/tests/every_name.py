@@ -49,6 +49,38 @@ class Gentle(fl.CongestionControl):
         return 0.75 * event.segments
 
 
+class Flood(fl.Endpoint):
+    """Sends a datagram each 10 ms, and counts those that come back marked."""
+
+    def __init__(self, begins: bool) -> None:  # noqa: FBT001
+        """Sets the time of the first datagram."""
+        self.next_at = 0.0 if begins else None
+        self.marks = 0
+
+    def receive(self, now: float, datagram: bytes, ecn: fl.Ecn) -> None:
+        """Counts a datagram."""
+        del now
+        self.delivered_bytes += len(datagram)
+        self.marks += ecn == fl.Ecn.CE
+
+    def transmit(self, now: float) -> fl.Outgoing | None:
+        """Returns a datagram if it is time."""
+        if self.next_at is None or now < self.next_at:
+            return None
+        self.next_at = now + 0.01
+        return fl.Outgoing(b"flood", 1000, fl.Ecn.ECT_0)
+
+    def deadline(self) -> float | None:
+        """Returns the time of the next datagram."""
+        return self.next_at
+
+
+def flood(index: int, seed: int) -> tuple[Flood, Flood]:
+    """Makes the two ends of a flow."""
+    del index, seed
+    return Flood(begins=True), Flood(begins=False)
+
+
 def disciplines() -> list[fl.QueueConfig]:
     """Returns one of each."""
     choke: list[fl.QueueConfig] = [fl.Choke(limit=300, min=100, max=200), fl.BackChoke(), fl.FrontChoke(), fl.Gchoke()]
@@ -93,6 +125,7 @@ def tables(folder: Path) -> "tuple[pd.DataFrame, pl.DataFrame]":
     queue: fl.SomeDiscipline = fl.Choke(limit=60)
     mine: fl.OwnDiscipline = Fifo
     gentle: fl.OwnCongestion = Gentle
+    ends: fl.OwnEndpoints = flood
     scenario = fl.Scenario.dumbbell(
         tcp=2, udp=fl.rate("2mbit"), rate=fl.rate_text(1e6), duration=fl.seconds("2s"), rtt=0.08
     )
@@ -105,6 +138,8 @@ def tables(folder: Path) -> "tuple[pd.DataFrame, pl.DataFrame]":
     page: Path = outcomes[:2].html(folder / "page.html")
     table: fl.Table = swept.groups.head(3)
     series: fl.Series = scenario.run(cc={"ftp": gentle}, series="500ms").series
+    flows = [{"name": "own", "kind": "endpoint"}]
+    fl.Scenario.dumbbell(rate="1mbit", duration="1s", flows=flows).run(endpoints={"own": ends})
     print(outcome.label, failures, page, table.shape, series.flows.columns, scenario.fingerprint())
     return table.to_pandas(), (swept + outcomes).filter({"label": "mine"}).each_run.to_polars()
 
@@ -138,7 +173,7 @@ def errors(capture: Path) -> list[str]:
         said.append(error.key)
     except fl.ScenarioError as error:
         said.append(error.help or "")
-    except (fl.CongestionError, fl.DisciplineError, fl.LabError, fl.SweepStopped) as error:
+    except (fl.CongestionError, fl.DisciplineError, fl.EndpointError, fl.LabError, fl.SweepStopped) as error:
         said.append(str(error))
     except fl.Interrupted as interrupted:
         said.append(repr(interrupted.outcomes) + repr(interrupted.characterization))

@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ADVISE = ROOT / "docs/advise.md"
+TRANSPORTS = ROOT / "docs/transports.md"
 PAGES = [ROOT / "docs/python.md", ROOT / "docs/python-cluster.md", ROOT / "python/README.md"]
 BLOCK = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", flags=re.MULTILINE)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -62,6 +63,16 @@ def test_the_examples_of_advice_run() -> None:
     exec(compile(block, ADVISE.name, "exec"), known)  # noqa: S102 - it is our own page
     assert known["tuning"].queue.kind == "red"
     assert {queue.kind for queue in known["advice"].ranking} == {"droptail", "fq-codel"}
+
+
+def test_the_example_of_a_transport_runs() -> None:
+    """Would catch a method or a keyword that no longer exists, and a transport that delivers nothing."""
+    [block] = [block for kind, block in blocks(TRANSPORTS) if kind == "python"]
+    known: dict[str, Any] = {}
+    exec(compile(block, TRANSPORTS.name, "exec"), known)  # noqa: S102 - it is our own page
+    own = known["outcome"].flow("own/0")
+    assert own["lost"] > 0
+    assert own["goodput_bps"] * 10 / 8 > 100_000
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

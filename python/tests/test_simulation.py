@@ -219,7 +219,7 @@ def test_an_exception_of_a_discipline_ends_the_simulation() -> None:
     with pytest.raises(ZeroDivisionError, match="its own"):
         simulation.step("1s")
     for again in (lambda: simulation.step("2s"), lambda: simulation.now, simulation.outcome, simulation.queue):
-        with pytest.raises(RuntimeError, match="the simulation ended when its discipline raised"):
+        with pytest.raises(RuntimeError, match="the simulation ended when a part written in Python failed"):
             again()
 
 

@@ -160,14 +160,22 @@ pub enum Problem {
     Stuck,
 }
 
-impl fmt::Display for EndpointError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { group, index, end, at, problem } = self;
+impl EndpointError {
+    /// Returns the place of the error as text: the end, the flow and the time.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let Self { group, index, end, at, problem: _ } = self;
         let end = match end {
             End::Source => "source",
             End::Sink => "sink",
         };
-        write!(f, "the {end} of flow \"{group}/{index}\" at {} s: {problem}", at.as_secs())
+        format!("the {end} of flow \"{group}/{index}\" at {} s", at.as_secs())
+    }
+}
+
+impl fmt::Display for EndpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place(), self.problem)
     }
 }
 

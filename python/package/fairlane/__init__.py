@@ -10,7 +10,8 @@ True
 
 A :class:`Scenario` is run, compared and swept. The results are an :class:`Outcome` or several, with
 tables for pandas, Polars and pyarrow. The disciplines are classes with their parameters: :mod:`fairlane.disciplines`.
-A :class:`Queue` takes packets one by one. A :class:`Discipline` and a :class:`CongestionControl` are written in Python.
+A :class:`Queue` takes packets one by one. A :class:`Discipline`, a :class:`CongestionControl`
+and an :class:`Endpoint` are written in Python.
 :func:`replay` sends a capture through queues, :func:`lab` runs a scenario on real Linux TCP, :func:`characterize`
 reports on disciplines by RFC 7928, :func:`advise` names one for a link and a goal, :mod:`fairlane.theory` computes what
 queues do in equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
@@ -38,9 +39,11 @@ if TYPE_CHECKING:
     from fairlane.congestion import CongestionControl, Connection
     from fairlane.discipline import Discipline, Host
     from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
+    from fairlane.endpoint import Ecn, Endpoint, Outgoing
     from fairlane.errors import (
         CongestionError,
         DisciplineError,
+        EndpointError,
         FairlaneError,
         Interrupted,
         LabError,
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from fairlane.linux import lab
     from fairlane.outcome import Outcome, Outcomes
     from fairlane.queue import Count, Counters, Event, Queue
-    from fairlane.scenario import OwnCongestion, OwnDiscipline, Scenario, SomeDiscipline
+    from fairlane.scenario import OwnCongestion, OwnDiscipline, OwnEndpoints, Scenario, SomeDiscipline
     from fairlane.simulation import FlowState, QueueState, Simulation
     from fairlane.table import Series, Table
     from fairlane.units import rate, rate_text, seconds, seconds_text
@@ -92,6 +95,9 @@ __all__ = [
     "Drr",
     "DualPi2",
     "Echo",
+    "Ecn",
+    "Endpoint",
+    "EndpointError",
     "Event",
     "Explanation",
     "Failure",
@@ -110,8 +116,10 @@ __all__ = [
     "MlocChoke",
     "Outcome",
     "Outcomes",
+    "Outgoing",
     "OwnCongestion",
     "OwnDiscipline",
+    "OwnEndpoints",
     "Packet",
     "Pi2",
     "Pie",
@@ -169,9 +177,11 @@ _FILES = {
     "config": ("QueueConfig",),
     "congestion": ("CongestionControl", "Connection"),
     "discipline": ("Discipline", "Host"),
+    "endpoint": ("Ecn", "Endpoint", "Outgoing"),
     "errors": (
         "CongestionError",
         "DisciplineError",
+        "EndpointError",
         "FairlaneError",
         "Interrupted",
         "LabError",
@@ -187,7 +197,7 @@ _FILES = {
     "papers": (),
     "plot": (),
     "queue": ("Count", "Counters", "Event", "Queue"),
-    "scenario": ("OwnCongestion", "OwnDiscipline", "Scenario", "SomeDiscipline"),
+    "scenario": ("OwnCongestion", "OwnDiscipline", "OwnEndpoints", "Scenario", "SomeDiscipline"),
     "simulation": ("FlowState", "QueueState", "Simulation"),
     "table": ("Series", "Table"),
     "theory": (),

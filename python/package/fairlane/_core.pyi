@@ -245,7 +245,12 @@ class Queue:
 @final
 class Simulation:
     @staticmethod
-    def start(document: Document, factory: Callable[[str, int, int], object] | None) -> Simulation: ...
+    def start(
+        document: Document,
+        factory: Callable[[str, int, int], object] | None,
+        congestion: list[tuple[str, Callable[..., object]]],
+        endpoints: list[tuple[str, Callable[[int, int], object]]],
+    ) -> Simulation: ...
     def step(self, until: str | float) -> None: ...
     @property
     def now(self) -> float: ...

@@ -15,27 +15,27 @@ from fairlane.outcome import Outcome, Outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Any
 
     from fairlane._points import Plan
     from fairlane._progress import Progress
     from fairlane._sweep import Point
-    from fairlane.scenario import OwnCongestion, OwnDiscipline, SomeDiscipline
+    from fairlane.scenario import OwnCongestion, OwnDiscipline, OwnEndpoints, SomeDiscipline
 
 __all__ = [
+    "Brought",
     "How",
     "Watch",
     "all_of",
     "compared",
-    "congestion",
     "factory",
     "labelled",
     "only",
     "run",
     "swept",
     "watched",
-    "with_congestion",
+    "with_brought",
     "with_queue",
 ]
 
@@ -59,6 +59,47 @@ class How:
     def options(self, *, recorded: bool, tell: object) -> dict[str, object]:
         """The options as the compiled part takes them."""
         return {"runs": self.runs, "threads": self.jobs, "recorded": recorded, "progress": tell}
+
+
+class Brought:
+    """The congestion controls and endpoints of a run that are written in Python; by default none.
+
+    Attributes:
+        congestion: The groups of flows with such a congestion control, each with what makes it.
+        endpoints: The groups of endpoints, each with what makes a flow's two.
+    """
+
+    __slots__ = ("congestion", "endpoints")
+
+    def __init__(
+        self, cc: Mapping[str, OwnCongestion] | None = None, endpoints: Mapping[str, OwnEndpoints] | None = None
+    ) -> None:
+        """Takes the parameters of :meth:`fairlane.Scenario.run`.
+
+        Raises:
+            TypeError: One is of another type.
+        """
+        self.congestion = _by_group("cc", cc, '{"ftp": Mine}')
+        self.endpoints = _by_group("endpoints", endpoints, '{"own": make}')
+        for group, made in self.congestion:
+            if not callable(made):
+                what = type(made).__name__
+                raise TypeError(f'cc: a congestion control is a class, not a {what}; set scenario["flows.{group}.cc"]')
+        for group, made in self.endpoints:
+            if not callable(made):
+                what = type(made).__name__
+                raise TypeError(f"endpoints: {group!r} needs a function that makes a source and a sink, not a {what}")
+
+    def __bool__(self) -> bool:
+        return bool(self.congestion or self.endpoints)
+
+
+def _by_group(name: str, given: Mapping[str, Any] | None, example: str) -> list[tuple[str, Any]]:
+    if given is None:
+        return []
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{name}: expected a mapping of groups, such as {example}")
+    return list(given.items())
 
 
 class Watch:
@@ -142,9 +183,9 @@ def swept(document: _core.Document, plan: Plan, how: How, at: str | None) -> Out
             here = document.at(plan.plain(point), plan.disciplines)
             group = key.removeprefix("flows.").removesuffix(".cc")
             if key == f"flows.{group}.cc":
-                made, interrupted = _own(here, None, how, None, cc=[(group, queue)])
+                made, interrupted = _own(here, None, how, None, Brought({group: queue}))
             else:
-                made, interrupted = _own(here, queue, how, None, at=key)
+                made, interrupted = _own(here, queue, how, None, Brought(), key)
             ordered += [outcome.named(None, point) for outcome in made]
     if interrupted:
         # A partial outcome is left out, since it would look like a complete one.
@@ -199,7 +240,7 @@ def compared(document: _core.Document, queues: list[SomeDiscipline], how: How) -
         if isinstance(queue, (str, QueueConfig)):
             ordered += [next(rest)]
         elif not interrupted:
-            made, interrupted = _own(document, _callable(queue), how, Watch())
+            made, interrupted = _own(document, _callable(queue), how, Watch(), Brought())
             ordered += made
     return ordered, interrupted
 
@@ -209,7 +250,7 @@ def watched(
 ) -> tuple[list[_core.Outcome], bool]:
     """One run with its records."""
     if queue is not None and not isinstance(instance(queue), (str, QueueConfig)):
-        return _own(document, _callable(queue), How(1, None, progress), watch)
+        return _own(document, _callable(queue), How(1, None, progress), watch, Brought())
     if isinstance(queue, (str, QueueConfig)):
         document = with_queue(document, queue)
     with shown(progress, 1) as tell:
@@ -228,48 +269,27 @@ def _callable(queue: object) -> OwnDiscipline:
     return queue
 
 
-def congestion(cc: Mapping[str, OwnCongestion]) -> list[tuple[str, OwnCongestion]]:
-    """The groups of flows with congestion control written in Python, each with that.
-
-    Raises:
-        TypeError: It is none.
-    """
-    if not isinstance(cc, Mapping):
-        raise TypeError('cc: expected a mapping of groups to classes, such as {"ftp": Mine}')
-    for group, made in cc.items():
-        if not callable(made):
-            what = type(made).__name__
-            raise TypeError(f'cc: a congestion control is a class, not a {what}; set scenario["flows.{group}.cc"]')
-    return list(cc.items())
-
-
-def with_congestion(
-    document: _core.Document,
-    queue: SomeDiscipline | None,
-    cc: list[tuple[str, OwnCongestion]],
-    how: How,
-    watch: Watch,
+def with_brought(
+    document: _core.Document, queue: SomeDiscipline | None, brought: Brought, how: How, watch: Watch
 ) -> tuple[list[_core.Outcome], bool]:
-    """The outcome with congestion control written in Python, and with any discipline."""
+    """The outcome with congestion controls and endpoints written in Python, and with any discipline."""
     if queue is None or isinstance(instance(queue), (str, QueueConfig)):
         document = document if queue is None else with_queue(document, instance(queue))
-        return _own(document, None, how, watch, cc=cc)
-    return _own(document, _callable(queue), how, watch, cc=cc)
+        return _own(document, None, how, watch, brought)
+    return _own(document, _callable(queue), how, watch, brought)
 
 
-def _own(  # noqa: PLR0913 - they are one thing each
+def _own(  # noqa: PLR0913, PLR0917 - they are one thing each
     document: _core.Document,
     queue: OwnDiscipline | None,
     how: How,
     watch: Watch | None,
-    *,
+    brought: Brought,
     at: str | None = None,
-    cc: Sequence[tuple[str, OwnCongestion]] = (),
 ) -> tuple[list[_core.Outcome], bool]:
-    """The outcome with a discipline written in Python, at the queue with the key ``at`` or at all that are compared.
+    """The outcome with parts written in Python: ``queue`` is at the key ``at``, or at all queues that are compared.
 
-    ``watch`` has the records of the first run; without it, its course over time is not recorded either. ``cc`` has the
-    groups of flows with congestion control written in Python.
+    ``watch`` has the records of the first run; without it, its course over time is not recorded either.
     """
     from fairlane._signals import CtrlC
 
@@ -277,9 +297,9 @@ def _own(  # noqa: PLR0913 - they are one thing each
         records: dict[str, object] = {"files": None, "series": None, "trace": False}
         if watch is not None:
             records = {"files": watch.files, "series": watch.series, "trace": watch.trace}
-        options = {"runs": how.runs, "queue": at, "congestion": list(cc), **records}
+        options = {"runs": how.runs, "queue": at, "congestion": brought.congestion, "endpoints": brought.endpoints}
         maker = None if queue is None else factory(queue)
-        return _core.run_custom(document, maker, heard, {**options, "progress": tell})
+        return _core.run_custom(document, maker, heard, {**options, **records, "progress": tell})
 
 
 def factory(queue: OwnDiscipline) -> Callable[[str, int, int], object]:

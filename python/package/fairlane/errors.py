@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CongestionError",
     "DisciplineError",
+    "EndpointError",
     "FairlaneError",
     "Interrupted",
     "LabError",
@@ -90,6 +91,13 @@ class CongestionError(FairlaneError, RuntimeError):
 
 class DisciplineError(FairlaneError, RuntimeError):
     """A discipline written in Python lost a packet, or returned or dropped one twice."""
+
+
+class EndpointError(FairlaneError, RuntimeError):
+    """An endpoint written in Python gave a result that cannot be, or raised what is the cause of this.
+
+    The text has the end, the flow with its number in the group, and the simulated time.
+    """
 
 
 class Interrupted(KeyboardInterrupt):

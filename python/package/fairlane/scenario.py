@@ -29,13 +29,16 @@ if TYPE_CHECKING:
     from fairlane.outcome import Outcome
     from fairlane.simulation import Simulation
 
-__all__ = ["OwnCongestion", "OwnDiscipline", "Scenario", "SomeDiscipline"]
+__all__ = ["OwnCongestion", "OwnDiscipline", "OwnEndpoints", "Scenario", "SomeDiscipline"]
 
 OwnDiscipline: TypeAlias = "Callable[[Host], object]"
 """A function that makes a discipline written in Python for a link, usually its class."""
 
 OwnCongestion: TypeAlias = "Callable[[Connection], object]"
 """A function that makes a congestion control written in Python for a connection, usually its class."""
+
+OwnEndpoints: TypeAlias = "Callable[[int, int], tuple[object, object]]"
+"""A function that makes the source and the sink of a flow from its number in the group and a seed."""
 
 SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
 """A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
@@ -288,6 +291,7 @@ class Scenario:
         runs: int = 1,
         queue: SomeDiscipline | None = None,
         cc: Mapping[str, OwnCongestion] | None = None,
+        endpoints: Mapping[str, OwnEndpoints] | None = None,
         series: str | float | None = None,
         trace: bool = False,
         pcap: str | os.PathLike[str] | None = None,
@@ -307,6 +311,8 @@ class Scenario:
             queue: Another discipline for the queues that are described, the bottleneck's first of all.
             cc: Congestion control written in Python, by the names of groups of flows: ``{"ftp": Mine}``. Such a run
                 takes one core.
+            endpoints: Transports written in Python, by the names of groups of endpoints: ``{"own": make}``, where
+                ``make(index, seed)`` returns the source and the sink of a flow. Such a run takes one core.
             series: Record counts of flows and queues in each interval of this length, such as ``100ms``, of a single
                 run; a plain number is in seconds.
             trace: Record every event of every packet at every queue, of a single run.
@@ -326,6 +332,7 @@ class Scenario:
         Raises:
             ScenarioError: It cannot be run.
             CongestionError: A congestion control written in Python made a mistake.
+            EndpointError: An endpoint written in Python made a mistake.
             OSError: A file cannot be written; the text has its path.
             ValueError: A record of a single run is asked for of several runs; a file would overwrite the scenario's or
                 one that the scenario reads; two files are the same; the name of mahimahi's log does not end in
@@ -334,26 +341,36 @@ class Scenario:
         """
         document = self._seeded(seed)
         every = None if series is None else with_unit("series", series, "time")
+        brought = _runs.Brought(cc, endpoints)
         watch = _runs.Watch(every, trace=trace, pcap=pcap, flent=flent, mahimahi=mahimahi)
         if watch:
             if runs != 1:
                 raise ValueError(
                     "series, trace, pcap, flent and mahimahi follow one run, and runs asks for several: leave it out"
                 )
-            if not cc:
+            if not brought:
                 return _runs.only(document, _runs.watched(document, queue, watch, progress))
         how = _runs.How(runs, jobs, progress)
-        if cc:
-            return _runs.only(document, _runs.with_congestion(document, queue, _runs.congestion(cc), how, watch))
+        if brought:
+            return _runs.only(document, _runs.with_brought(document, queue, brought, how, watch))
         done = _runs.run(document, how) if queue is None else _runs.compared(document, [queue], how)
         return _runs.only(document, done)
 
-    def start(self, *, seed: int | None = None, queue: SomeDiscipline | None = None) -> Simulation:
+    def start(
+        self,
+        *,
+        seed: int | None = None,
+        queue: SomeDiscipline | None = None,
+        cc: Mapping[str, OwnCongestion] | None = None,
+        endpoints: Mapping[str, OwnEndpoints] | None = None,
+    ) -> Simulation:
         """Starts a simulation that advances in steps, can be read, and can be changed on the way.
 
         Args:
             seed: As in :meth:`run`.
             queue: As in :meth:`run`.
+            cc: As in :meth:`run`.
+            endpoints: As in :meth:`run`.
 
         Returns:
             The simulation, at time 0. Its outcome is that of :meth:`run`, if nothing is changed.
@@ -363,7 +380,7 @@ class Scenario:
         """
         from fairlane.simulation import Simulation
 
-        return Simulation(self, seed=seed, queue=queue)
+        return Simulation(self, seed=seed, queue=queue, cc=cc, endpoints=endpoints)
 
     def fingerprint(self) -> Fingerprint:
         """Runs the scenario once and returns the fingerprint of its trajectory, the same on every machine.

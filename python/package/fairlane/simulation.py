@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, NoReturn
 
-    from fairlane.scenario import SomeDiscipline
+    from fairlane.scenario import OwnCongestion, OwnEndpoints, SomeDiscipline
 
 __all__ = ["FlowState", "QueueState", "Simulation"]
 
@@ -90,17 +90,25 @@ class Simulation:
     Its values have the keys of the scenario. ``simulation["bottleneck.rate"] = "5mbit"`` holds from then on. These can
     change while it runs: the rates of links, of TFRC, and of UDP sources that have one, and the queues of links.
 
-    A simulation cannot be copied or pickled; start another one with the same seed. After an exception of a discipline
+    A simulation cannot be copied or pickled; start another one with the same seed. After an exception of a part
     written in Python it has ended, and everything but :attr:`end` and the scenario raises a ``RuntimeError``.
     """
 
     __slots__ = ("_core", "_document", "_flows", "_queues")
 
-    def __init__(self, scenario: Scenario, *, seed: int | None = None, queue: SomeDiscipline | None = None) -> None:
-        """Starts ``scenario``; ``seed`` and ``queue`` are those of :meth:`Scenario.start`, a number and a discipline.
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        seed: int | None = None,
+        queue: SomeDiscipline | None = None,
+        cc: Mapping[str, OwnCongestion] | None = None,
+        endpoints: Mapping[str, OwnEndpoints] | None = None,
+    ) -> None:
+        """Starts ``scenario`` with the number ``seed``, ``queue``, ``cc`` and ``endpoints`` of :meth:`Scenario.start`.
 
         Raises:
-            TypeError: ``scenario`` is not a scenario, or ``queue`` not a discipline.
+            TypeError: ``scenario`` is not a scenario, ``queue`` not a discipline, or another one of another type.
             ScenarioError: It cannot be run.
         """
         if not isinstance(scenario, Scenario):
@@ -114,7 +122,8 @@ class Simulation:
         elif queue is not None:
             what = type(queue).__name__
             raise TypeError(f"a discipline is a name, one such as fairlane.Choke(), or a class, not a {what}")
-        self._core = _core.Simulation.start(document, own)
+        brought = _runs.Brought(cc, endpoints)
+        self._core = _core.Simulation.start(document, own, brought.congestion, brought.endpoints)
         self._document = document
         self._queues = document.reported()
         self._flows: dict[str, int] = {}

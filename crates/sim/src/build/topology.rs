@@ -22,7 +22,7 @@ pub(crate) type CustomQdiscs<'c> = dyn FnMut(&str, &Host) -> Option<(&'static st
 struct QueueSource<'s, 'c> {
     scenario: &'s Scenario,
     seed: Seed,
-    custom: Option<&'c mut CustomQdiscs<'c>>,
+    custom: Option<Box<CustomQdiscs<'c>>>,
     /// The directions of links that have a shaper.
     shaped: Vec<Hop>,
 }
@@ -64,10 +64,10 @@ fn flows_across(scenario: &Scenario, shaped: &[Hop], hop: Hop) -> FlowRanges {
 
 /// Builds the topology of `scenario`. `custom` is asked for the discipline of each link before the scenario's is
 /// built.
-pub(crate) fn build<'c>(
+pub(crate) fn build(
     scenario: &Scenario,
     seed: Seed,
-    custom: Option<&'c mut CustomQdiscs<'c>>,
+    custom: Option<Box<CustomQdiscs<'_>>>,
     shortcuts: Shortcuts,
 ) -> Result<Topology, QueueError> {
     let shaped = shaped_hops(scenario);

@@ -9,7 +9,7 @@ use fairlane_scenario::{FlowGroup, Hop, Scenario, Traffic};
 
 use crate::build::names::link_of;
 use crate::build::packet_sizes::events_per_second;
-use crate::build::topology::{CustomQdiscs, build};
+use crate::build::topology::build;
 use crate::control::Control;
 use crate::endpoint::Pair;
 use crate::event_loop::EventLoop;
@@ -23,6 +23,7 @@ use crate::network::link::{Link, LinkQueue};
 use crate::packet::Packet;
 use crate::parallel::divided::Divided;
 use crate::parallel::partition::Division;
+use crate::run::brought::Brought;
 use crate::run::error::Error;
 use crate::run::queue_results::MeteredQueue;
 use crate::run::sampling::Sampling;
@@ -54,9 +55,9 @@ pub fn run_with(
     run: u32,
     control: &Control,
     observer: &mut impl Observer,
-    mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
+    custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
 ) -> Result<Run, Error> {
-    run_brought(scenario, run, control, observer, Brought { qdiscs: Some(&mut custom), endpoints: None })
+    run_brought(scenario, run, control, observer, Brought::default().with_disciplines(custom))
 }
 
 /// Runs `scenario` as [`run`] does, with transports of the caller.
@@ -72,33 +73,28 @@ pub fn run_endpoints(
     run: u32,
     control: &Control,
     observer: &mut impl Observer,
-    mut endpoints: impl FnMut(&str, u32, Seed) -> Option<Pair>,
+    endpoints: impl FnMut(&str, u32, Seed) -> Option<Pair>,
 ) -> Result<Run, Error> {
-    run_brought(scenario, run, control, observer, Brought { qdiscs: None, endpoints: Some(&mut endpoints) })
+    run_brought(scenario, run, control, observer, Brought::default().with_endpoints(endpoints))
 }
 
-fn run_brought<'c>(
+/// Runs `scenario` as [`run`] does, with disciplines and transports of the caller, and the congestion controls of
+/// `control`.
+///
+/// # Errors
+/// As [`run_endpoints`].
+pub fn run_brought(
     scenario: &Scenario,
     run: u32,
     control: &Control,
     observer: &mut impl Observer,
-    brought: Brought<'c>,
+    brought: Brought<'_>,
 ) -> Result<Run, Error> {
     let own = OwnControls::new(control);
     own.watch(scenario, || {
         Engine::new(Cow::Borrowed(scenario), run, observer, brought, Shortcuts::default(), &own)?.run(control)
     })
 }
-
-/// The parts of a run that the caller brings.
-#[derive(Default)]
-pub(crate) struct Brought<'c> {
-    pub(crate) qdiscs: Option<&'c mut CustomQdiscs<'c>>,
-    pub(crate) endpoints: Option<&'c mut CustomEndpoints<'c>>,
-}
-
-/// Returns the endpoints of the caller for the flow with this group and number, with a seed.
-pub(crate) type CustomEndpoints<'c> = dyn FnMut(&str, u32, Seed) -> Option<Pair> + 'c;
 
 /// Returns the memory in bytes that the flows and the hosts' links of `scenario` take. Packets, queues and results take
 /// more.
@@ -130,11 +126,11 @@ pub(crate) struct Engine<'s, O> {
 }
 
 impl<'s, O: Observer> Engine<'s, O> {
-    pub(crate) fn new<'c>(
+    pub(crate) fn new(
         scenario: Cow<'s, Scenario>,
         run: u32,
         observer: O,
-        brought: Brought<'c>,
+        brought: Brought<'_>,
         shortcuts: Shortcuts,
         own: &OwnControls<'_>,
     ) -> Result<Self, Error> {

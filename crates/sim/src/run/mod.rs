@@ -1,6 +1,7 @@
 //! The entry points for callers: a run, a simulation in steps, a batch, a replay.
 
 pub(crate) mod batch;
+pub(crate) mod brought;
 pub(crate) mod changes;
 pub(crate) mod engine;
 pub(crate) mod error;

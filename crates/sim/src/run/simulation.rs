@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use fairlane_outcome::{FlowSample, QueueSample, Run};
 use fairlane_qdisc::{BoxQdisc, Host, Rate, Seed, Time};
@@ -11,18 +12,19 @@ use crate::control::Control;
 use crate::endpoint::{EndpointError, Pair};
 use crate::measure::observer::Observer;
 use crate::packet::Packet;
+use crate::run::brought::Brought;
 use crate::run::changes::ChangeError;
-use crate::run::engine::{Brought, Engine};
+use crate::run::engine::Engine;
 use crate::run::error::Error;
 use crate::run::sampling::queue_sample;
 use crate::shortcuts::Shortcuts;
-use crate::tcp::congestion::OwnControls;
+use crate::tcp::CongestionFault;
+use crate::tcp::congestion::{Calls, OwnControls};
 
 /// A run of a scenario that advances in steps, as control loops and other simulators need it.
 ///
 /// However it is cut into steps, it does what [`run`](crate::run) does and gives the same measurements, bit by bit,
-/// unless it is [changed](Self::change). Between steps its flows and queues can be read. Congestion controls are those
-/// of Fairlane.
+/// unless it is [changed](Self::change). Between steps its flows and queues can be read.
 ///
 /// ```
 /// use fairlane_qdisc::{Duration, Time};
@@ -46,6 +48,9 @@ use crate::tcp::congestion::OwnControls;
 /// ```
 pub struct Simulation<O: Observer = ()> {
     engine: Engine<'static, O>,
+    calls: Arc<Calls>,
+    /// The mistake of a congestion control of the caller, after which nothing goes on.
+    fault: Option<CongestionFault>,
 }
 
 /// The reason why a simulation cannot advance to a time.
@@ -67,6 +72,8 @@ pub enum StepError {
     },
     /// An endpoint of the caller has failed, and the simulation cannot go on.
     Endpoint(EndpointError),
+    /// A congestion control of the caller has made a mistake, and the simulation cannot go on.
+    Congestion(CongestionFault),
 }
 
 impl fmt::Display for StepError {
@@ -79,6 +86,7 @@ impl fmt::Display for StepError {
                 write!(f, "{} s is after the end of the scenario, which lasts {} s", until.as_secs(), end.as_secs())
             }
             Self::Endpoint(error) => error.fmt(f),
+            Self::Congestion(fault) => fault.fmt(f),
         }
     }
 }
@@ -91,7 +99,7 @@ impl Simulation {
     /// # Errors
     /// Returns an [`Error`] if the scenario cannot be run.
     pub fn new(scenario: &Scenario, run: u32) -> Result<Self, Error> {
-        Self::prepare(scenario, run, (), Brought::default(), Shortcuts::default())
+        Self::prepare(scenario, run, (), &Control::default(), Brought::default(), Shortcuts::default())
     }
 
     /// Prepares a run with disciplines of the caller, which `custom` returns as for [`run_with`](crate::run_with).
@@ -101,10 +109,9 @@ impl Simulation {
     pub fn with_disciplines(
         scenario: &Scenario,
         run: u32,
-        mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
+        custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
     ) -> Result<Self, Error> {
-        let brought = Brought { qdiscs: Some(&mut custom), endpoints: None };
-        Self::prepare(scenario, run, (), brought, Shortcuts::default())
+        Self::brought(scenario, run, (), &Control::default(), Brought::default().with_disciplines(custom))
     }
 
     /// Starts a simulation as [`new`](Self::new) does, with these shortcuts. The result is the same with all.
@@ -112,7 +119,7 @@ impl Simulation {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_shortcuts(scenario: &Scenario, run: u32, shortcuts: Shortcuts) -> Result<Self, Error> {
-        Self::prepare(scenario, run, (), Brought::default(), shortcuts)
+        Self::prepare(scenario, run, (), &Control::default(), Brought::default(), shortcuts)
     }
 }
 
@@ -122,7 +129,7 @@ impl<O: Observer> Simulation<O> {
     /// # Errors
     /// As [`new`](Simulation::new).
     pub fn observed(scenario: &Scenario, run: u32, observer: O) -> Result<Self, Error> {
-        Self::prepare(scenario, run, observer, Brought::default(), Shortcuts::default())
+        Self::brought(scenario, run, observer, &Control::default(), Brought::default())
     }
 
     /// Prepares a run with endpoints of the caller, which `endpoints` returns as for
@@ -134,21 +141,38 @@ impl<O: Observer> Simulation<O> {
         scenario: &Scenario,
         run: u32,
         observer: O,
-        mut endpoints: impl FnMut(&str, u32, Seed) -> Option<Pair>,
+        endpoints: impl FnMut(&str, u32, Seed) -> Option<Pair>,
     ) -> Result<Self, Error> {
-        let brought = Brought { qdiscs: None, endpoints: Some(&mut endpoints) };
-        Self::prepare(scenario, run, observer, brought, Shortcuts::default())
+        Self::brought(scenario, run, observer, &Control::default(), Brought::default().with_endpoints(endpoints))
     }
 
-    fn prepare<'c>(
+    /// Prepares a run with disciplines and transports of the caller, and the congestion controls of `control`, that
+    /// `observer` follows.
+    ///
+    /// # Errors
+    /// As [`run_brought`](crate::run_brought), before the first event.
+    pub fn brought(
         scenario: &Scenario,
         run: u32,
         observer: O,
-        brought: Brought<'c>,
+        control: &Control,
+        brought: Brought<'_>,
+    ) -> Result<Self, Error> {
+        Self::prepare(scenario, run, observer, control, brought, Shortcuts::default())
+    }
+
+    fn prepare(
+        scenario: &Scenario,
+        run: u32,
+        observer: O,
+        control: &Control,
+        brought: Brought<'_>,
         shortcuts: Shortcuts,
     ) -> Result<Self, Error> {
-        let (scenario, none) = (Cow::Owned(scenario.clone()), Control::default());
-        Ok(Self { engine: Engine::new(scenario, run, observer, brought, shortcuts, &OwnControls::new(&none))? })
+        let own = OwnControls::new(control);
+        let copy = Cow::Owned(scenario.clone());
+        let engine = own.watch(scenario, || Engine::new(copy, run, observer, brought, shortcuts, &own))?;
+        Ok(Self { engine, calls: own.calls, fault: None })
     }
 
     /// Returns the observer.
@@ -178,7 +202,8 @@ impl<O: Observer> Simulation<O> {
     /// and another step continues. A step handles some thousand events before it looks at `control`.
     ///
     /// # Errors
-    /// `until` is in the past or after the end of the scenario, or an endpoint of the caller fails.
+    /// `until` is in the past or after the end of the scenario, or an endpoint or a congestion control of the caller
+    /// fails.
     pub fn step(&mut self, until: Time, control: &Control) -> Result<bool, StepError> {
         let (now, end) = (self.now(), self.engine.end());
         if until < now {
@@ -187,7 +212,12 @@ impl<O: Observer> Simulation<O> {
         if until > end {
             return Err(StepError::AfterEnd { until, end });
         }
-        let stopped = self.engine.advance_to(until, control);
+        let Self { engine, calls, fault } = self;
+        let stopped = match fault {
+            Some(fault) => Err(fault.clone()),
+            None => calls.watch(|| engine.advance_to(until, control)).map_err(|mistake| mistake.of(&engine.scenario)),
+        };
+        let stopped = stopped.map_err(|mistake| StepError::Congestion(fault.insert(mistake).clone()))?;
         match &self.engine.part.network.failure {
             Some(error) => Err(StepError::Endpoint((**error).clone())),
             None => Ok(!stopped),
@@ -239,9 +269,15 @@ impl<O: Observer> Simulation<O> {
     /// Runs to the end, or until `control` stops it, and returns the measurements, as [`run`](crate::run) does.
     ///
     /// # Errors
-    /// Returns [`Error::Endpoint`] if an endpoint of the caller fails or has failed.
+    /// Returns [`Error::Endpoint`] or [`Error::Congestion`] if an endpoint or a congestion control of the caller fails
+    /// or has failed.
     pub fn finish(self, control: &Control) -> Result<Run, Error> {
-        self.engine.run(control)
+        let Self { engine, calls, fault } = self;
+        if let Some(fault) = fault {
+            return Err(Error::Congestion(fault));
+        }
+        let scenario = engine.scenario.clone();
+        calls.watch(|| engine.run(control)).unwrap_or_else(|mistake| Err(Error::Congestion(mistake.of(&scenario))))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Transports that a program brings.
 
+mod brought;
 mod failure;
 mod mixed;
 mod relay;

@@ -39,7 +39,7 @@ impl fmt::Display for CongestionFault {
 /// The congestion controls of the program in one run.
 pub(crate) struct OwnControls<'c> {
     control: &'c Control,
-    calls: Arc<Calls>,
+    pub(crate) calls: Arc<Calls>,
 }
 
 impl<'c> OwnControls<'c> {
@@ -72,22 +72,48 @@ impl<'c> OwnControls<'c> {
     /// # Errors
     /// The errors of `run`, and the first mistake of a congestion control.
     pub(crate) fn watch<T>(&self, scenario: &Scenario, run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-            let number = self.calls.flow.load(Ordering::Relaxed);
-            // Outside of such a call, the simulator's own mistake is none of the program's.
-            let Some(flow) = scenario.flow_names().nth(number as usize) else { resume_unwind(panic) };
-            let at = Time::from_nanos(self.calls.at.load(Ordering::Relaxed));
-            Err(Error::Congestion(CongestionFault { flow, at, mistake: mistake(&*panic) }))
-        })
+        self.calls.watch(run).unwrap_or_else(|mistake| Err(Error::Congestion(mistake.of(scenario))))
+    }
+}
+
+/// A mistake of the congestion control of a flow with this number.
+pub(crate) struct Mistake {
+    flow: u32,
+    at: Time,
+    panic: Box<dyn Any + Send>,
+}
+
+impl Mistake {
+    /// Returns it with the flow's name in `scenario`.
+    pub(crate) fn of(self, scenario: &Scenario) -> CongestionFault {
+        let Some(flow) = scenario.flow_names().nth(self.flow as usize) else { resume_unwind(self.panic) };
+        CongestionFault { flow, at: self.at, mistake: mistake(&*self.panic) }
     }
 }
 
 /// The call that goes on in a run, and the time of the last one that was told it.
 #[derive(Debug)]
-struct Calls {
+pub(crate) struct Calls {
     /// The number of the flow, or [`NO_FLOW`].
     flow: AtomicU32,
     at: AtomicU64,
+}
+
+impl Calls {
+    /// Calls `run`, a part of the run of these calls.
+    ///
+    /// # Errors
+    /// The first mistake of a congestion control, after which the run cannot go on.
+    pub(crate) fn watch<T>(&self, run: impl FnOnce() -> T) -> Result<T, Mistake> {
+        catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+            let flow = self.flow.load(Ordering::Relaxed);
+            if flow == NO_FLOW {
+                // Outside of such a call, the simulator's own mistake is none of the program's.
+                resume_unwind(panic);
+            }
+            Mistake { flow, at: Time::from_nanos(self.at.load(Ordering::Relaxed)), panic }
+        })
+    }
 }
 
 /// The number that no flow has.
