@@ -5,6 +5,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "values converted from Python are owned by the function")]
 
 mod advise;
+mod application;
 mod characterize;
 mod congestion;
 mod custom;
@@ -40,6 +41,8 @@ mod _core {
 
     #[pymodule_export]
     use super::advise::{advice_page, advise, tune};
+    #[pymodule_export]
+    use super::application::{PyClient, PyServer};
     #[pymodule_export]
     use super::characterize::{Characterization, characterize};
     #[pymodule_export]

@@ -13,10 +13,11 @@ use fairlane_runner::memory::Needs;
 use fairlane_runner::replay::{self as captures, Captured, Departures};
 use fairlane_runner::{Series, Trace, compare};
 use fairlane_scenario::Scenario;
-use fairlane_sim::{Brought, Observer, PacketEvent, Replay, run_brought};
+use fairlane_sim::{Brought, Control, Observer, PacketEvent, Replay, run_brought};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::application;
 use crate::congestion;
 use crate::custom::{CustomDiscipline, RunState};
 use crate::document::Document;
@@ -39,6 +40,27 @@ fn wall_clock() -> Instant {
     Instant::now()
 }
 
+/// The makers of parts of a run, with the names of their groups of flows.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Makers {
+    congestion: Vec<(String, Py<PyAny>)>,
+    applications: Vec<(String, Py<PyAny>)>,
+    pub(crate) endpoints: Vec<(String, Py<PyAny>)>,
+}
+
+impl Makers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.congestion.is_empty() && self.applications.is_empty() && self.endpoints.is_empty()
+    }
+
+    /// Lets groups of `scenario` have their congestion controls and applications, and returns a control with these.
+    pub(crate) fn install(&self, py: Python<'_>, scenario: &mut Scenario, raised: &Raised) -> PyResult<Control> {
+        let control = congestion::install(py, scenario, &self.congestion, raised)?;
+        application::install(py, scenario, &self.applications, raised, control)
+    }
+}
+
 /// Options of runs with parts written in Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -52,10 +74,7 @@ pub(crate) struct CustomOptions {
     trace: bool,
     /// The key of the queue that has the discipline; without one, every queue that a comparison changes.
     queue: Option<String>,
-    /// Makers of congestion controls, with the names of their groups of flows.
-    congestion: Vec<(String, Py<PyAny>)>,
-    /// Makers of endpoints, with the names of their groups of flows.
-    endpoints: Vec<(String, Py<PyAny>)>,
+    makers: Makers,
     /// Called with the number of finished runs and the total.
     progress: Option<Py<PyAny>>,
 }
@@ -72,12 +91,12 @@ pub(crate) fn run_custom(
     options: CustomOptions,
 ) -> PyResult<(Vec<Outcome>, bool)> {
     let mut scenario = scenario(py, document)?;
-    let CustomOptions { runs, files, series, trace, queue, congestion, endpoints, progress } = options;
+    let CustomOptions { runs, files, series, trace, queue, makers, progress } = options;
     let series = series.map(|every| interval(py, &every)).transpose()?;
     let needs = Needs::of([&scenario], runs, Some(1));
     let needs = series.map_or(needs, |every| needs.with_series(&scenario, every));
     needs.check().map_err(|error| errors::batch(py, &error))?;
-    endpoint::check(py, &scenario, &endpoints)?;
+    endpoint::check(py, &scenario, &makers.endpoints)?;
     let links = match (&factory, queue) {
         (None, _) => Vec::new(),
         (Some(_), Some(key)) => vec![link_of(py, &scenario, &key)?],
@@ -91,14 +110,14 @@ pub(crate) fn run_custom(
     let mut interrupted = false;
     for number in 0..runs {
         let raised = Raised::default();
-        let shared = Arc::new(RunState::with(congestion::install(py, &mut scenario, &congestion, &raised)?));
+        let shared = Arc::new(RunState::with(makers.install(py, &mut scenario, &raised)?));
         let own = |link: &str, host: &Host| {
             let factory = factory.as_ref().filter(|_| links.iter().any(|name| name == link))?;
             let made = make(py, factory, link, host, &shared);
             made.map_err(|error| shared.fail(error)).ok()
         };
         let ends = |group: &str, index: u32, seed: Seed| {
-            let made = endpoint::make(py, &endpoints, (group, index, seed), &raised);
+            let made = endpoint::make(py, &makers.endpoints, (group, index, seed), &raised);
             made.map_err(|error| shared.fail(error)).ok().flatten()
         };
         let brought = Brought::default().with_disciplines(own).with_endpoints(ends);
@@ -260,19 +279,22 @@ pub(crate) fn make<P: Packet + Send + Sync + 'static>(
     Ok((name_of(&object)?, Box::new(CustomDiscipline::new(py, object, Arc::clone(shared))?)))
 }
 
-/// Returns the name of a discipline or of the class of a congestion control in outcomes. Names are few, so each is kept
-/// for the life of the process.
+/// Returns the name of a discipline or of the class of a congestion control in outcomes.
 pub(crate) fn name_of(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let named =
         |attribute| Ok::<_, PyErr>(object.getattr_opt(attribute)?.and_then(|name| name.extract::<String>().ok()));
     let given = named("name")?.or(named("__name__")?);
-    let name = given.map_or_else(|| object.get_type().name().map(|name| name.to_string()), Ok)?;
+    given.map_or_else(|| object.get_type().name().map(|name| name.to_string()), Ok).map(interned)
+}
+
+/// Keeps a name for the life of the process: there are few.
+pub(crate) fn interned(name: String) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.get(name.as_str()) {
-        return Ok(known);
+        return known;
     }
     let name: &'static str = Box::leak(name.into_boxed_str());
     names.insert(name);
-    Ok(name)
+    name
 }

@@ -13,7 +13,6 @@ use fairlane_sim::{Brought, Control, Error, Simulation as Inner, StepError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::congestion;
 use crate::custom::{RunState, pair, time};
 use crate::document::Document;
 use crate::endpoint;
@@ -21,7 +20,7 @@ use crate::errors;
 use crate::outcome::Outcome;
 use crate::raised::{self, Raised};
 use crate::run::scenario;
-use crate::run_custom::make;
+use crate::run_custom::{Makers, make};
 
 /// A run that is advanced in steps.
 #[pyclass(module = "fairlane._core")]
@@ -75,9 +74,6 @@ type QueueState = (Pair, Option<f64>, Option<f64>, f64, [Pair; 4]);
 /// A flow: its congestion window and round-trip time; the counts of the last step.
 type FlowState = (Option<f64>, Option<f64>, [u64; 8]);
 
-/// What makes parts of a run for groups of flows, with their names.
-type Makers = Vec<(String, Py<PyAny>)>;
-
 /// The time of the end of a step: text such as `1s`, or seconds.
 #[derive(FromPyObject)]
 pub(crate) enum Until {
@@ -87,24 +83,23 @@ pub(crate) enum Until {
 
 #[pymethods]
 impl Simulation {
-    /// Prepares a run of `document`, with disciplines from `factory` if it is given, and with the makers of congestion
-    /// controls and of endpoints for groups of flows; see `run_custom`.
+    /// Prepares a run of `document`, with disciplines from `factory` if it is given, and with the makers of parts for
+    /// groups of flows; see `run_custom`.
     #[staticmethod]
     fn start(
         py: Python<'_>,
         document: &Bound<'_, Document>,
         factory: Option<&Bound<'_, PyAny>>,
-        congestion: Makers,
-        endpoints: Makers,
+        makers: Makers,
     ) -> PyResult<Self> {
         let mut scenario = scenario(py, document)?;
         let needs = Needs::of([&scenario], 1, Some(1));
         needs.check().map_err(|error| errors::batch(py, &error))?;
-        endpoint::check(py, &scenario, &endpoints)?;
+        endpoint::check(py, &scenario, &makers.endpoints)?;
         let raised = Raised::default();
-        let shared = Arc::new(RunState::with(congestion::install(py, &mut scenario, &congestion, &raised)?));
+        let shared = Arc::new(RunState::with(makers.install(py, &mut scenario, &raised)?));
         let mut brought = Brought::default().with_endpoints(|group: &str, index: u32, seed: Seed| {
-            let made = endpoint::make(py, &endpoints, (group, index, seed), &raised);
+            let made = endpoint::make(py, &makers.endpoints, (group, index, seed), &raised);
             made.map_err(|error| shared.fail(error)).ok().flatten()
         });
         if let Some(factory) = factory {
@@ -123,7 +118,7 @@ impl Simulation {
             before: Samples::of(&simulation),
             stage: Stage::Running(Box::new(simulation)),
             end: Time::ZERO + scenario.duration,
-            custom: factory.is_some() || !congestion.is_empty() || !endpoints.is_empty(),
+            custom: factory.is_some() || !makers.is_empty(),
             shared,
             raised,
             cpu_s: 0.0,

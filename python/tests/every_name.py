@@ -75,6 +75,25 @@ class Flood(fl.Endpoint):
         return self.next_at
 
 
+class Polling(fl.Application):
+    """Asks for 20 packets, one second after those before have come."""
+
+    def on_start(self, server: fl.Server) -> None:
+        """Sends 20 packets."""
+        self.asked, self.end = server.now, server.send(server.packets(20_000))
+
+    def on_data(self, received: int, client: fl.Client) -> None:
+        """Asks again."""
+        if received == self.end:
+            self.end = -1
+            client.completed(client.now - self.asked)
+            client.request(100, pause=1.0)
+
+    def on_request(self, server: fl.Server) -> None:
+        """Sends 20 packets more."""
+        self.on_start(server)
+
+
 def flood(index: int, seed: int) -> tuple[Flood, Flood]:
     """Makes the two ends of a flow."""
     del index, seed
@@ -126,6 +145,7 @@ def tables(folder: Path) -> "tuple[pd.DataFrame, pl.DataFrame]":
     mine: fl.OwnDiscipline = Fifo
     gentle: fl.OwnCongestion = Gentle
     ends: fl.OwnEndpoints = flood
+    polling: fl.OwnApplication = Polling
     scenario = fl.Scenario.dumbbell(
         tcp=2, udp=fl.rate("2mbit"), rate=fl.rate_text(1e6), duration=fl.seconds("2s"), rtt=0.08
     )
@@ -138,6 +158,7 @@ def tables(folder: Path) -> "tuple[pd.DataFrame, pl.DataFrame]":
     page: Path = outcomes[:2].html(folder / "page.html")
     table: fl.Table = swept.groups.head(3)
     series: fl.Series = scenario.run(cc={"ftp": gentle}, series="500ms").series
+    scenario.run(applications={"ftp": polling})
     flows = [{"name": "own", "kind": "endpoint"}]
     fl.Scenario.dumbbell(rate="1mbit", duration="1s", flows=flows).run(endpoints={"own": ends})
     print(outcome.label, failures, page, table.shape, series.flows.columns, scenario.fingerprint())

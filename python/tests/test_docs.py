@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ADVISE = ROOT / "docs/advise.md"
+APPLICATIONS = ROOT / "docs/applications.md"
 TRANSPORTS = ROOT / "docs/transports.md"
 PAGES = [ROOT / "docs/python.md", ROOT / "docs/python-cluster.md", ROOT / "python/README.md"]
 BLOCK = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", flags=re.MULTILINE)
@@ -67,12 +68,24 @@ def test_the_examples_of_advice_run() -> None:
 
 def test_the_example_of_a_transport_runs() -> None:
     """Would catch a method or a keyword that no longer exists, and a transport that delivers nothing."""
-    [block] = [block for kind, block in blocks(TRANSPORTS) if kind == "python"]
-    known: dict[str, Any] = {}
-    exec(compile(block, TRANSPORTS.name, "exec"), known)  # noqa: S102 - it is our own page
-    own = known["outcome"].flow("own/0")
+    own = run_of(TRANSPORTS)["outcome"].flow("own/0")
     assert own["lost"] > 0
     assert own["goodput_bps"] * 10 / 8 > 100_000
+
+
+def test_the_application_runs_as_on_the_page() -> None:
+    """The link takes 0.8 ms for a packet, so that 20 take 16 ms at least, and then there is a pause of a second."""
+    transfers = run_of(APPLICATIONS)["outcome"].group("ftp")["transfers"]
+    assert 4 * 10 < transfers["completed"] < 4 * 20
+    assert transfers["completion_s"]["p50"] > 0.016
+
+
+def run_of(page: Path) -> dict[str, Any]:
+    """Runs the one example in Python of a page and returns its names."""
+    [block] = [block for kind, block in blocks(page) if kind == "python"]
+    known: dict[str, Any] = {}
+    exec(compile(block, page.name, "exec"), known)  # noqa: S102 - it is our own page
+    return known
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

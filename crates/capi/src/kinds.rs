@@ -38,8 +38,8 @@ pub extern "C" fn fl_reason_name(reason: u32) -> *const c_char {
     names.get(index).map_or(ptr::null(), |name| name.as_ptr())
 }
 
-/// Writes to `out`, which has `room` bytes, each parameter of the discipline that `text` describes as it will be used on
-/// a link of `rate` bit/s (0: not known), one on a line, with its meaning and where its value comes from; then
+/// Writes to `out`, which has `room` bytes, each parameter of the discipline that `text` describes as it will be used
+/// on a link of `rate` bit/s (0: not known), one on a line, with its meaning and where its value comes from; then
 /// consequences and warnings. Returns the length of the whole text without the zero at its end, which may be more than
 /// fits; or -1 for a mistake in `text`, which `out` then has.
 ///

@@ -42,9 +42,8 @@ pub const FL_REASON_PURGED: u32 = 255;
 /// A dropped packet (marked is 0) has left the queue: its handle is the caller's again. A marked one stays in it. The
 /// packet is valid during the call. The function may not call anything for the same queue, and may not throw or jump
 /// out. NULL stands for a function that does nothing.
-pub type fl_event = Option<
-    unsafe extern "C" fn(ctx: *mut c_void, now: u64, packet: *const fl_packet, reason: u32, marked: i32),
->;
+pub type fl_event =
+    Option<unsafe extern "C" fn(ctx: *mut c_void, now: u64, packet: *const fl_packet, reason: u32, marked: i32)>;
 
 /// Returns the number of a reason in C: 0 is no reason.
 pub(crate) const fn number_of(reason: Reason) -> u32 {

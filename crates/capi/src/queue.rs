@@ -62,11 +62,11 @@ pub struct fl_count {
 pub struct fl_counters {
     /// All packets that came.
     pub arrived: fl_count,
-    /// Those that left by fl_dequeue.
+    /// Packets that left by fl_dequeue.
     pub departed: fl_count,
-    /// Those that were dropped.
+    /// Dropped packets.
     pub dropped: fl_count,
-    /// Those that were marked.
+    /// Marked packets.
     pub marked: fl_count,
 }
 
@@ -125,9 +125,9 @@ pub unsafe extern "C" fn fl_queue_free(queue: *mut fl_queue) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(queue)));
 }
 
-/// Offers a packet to the queue at `now`, in nanoseconds; a time before an earlier one counts as that. Returns 0 if it is
-/// in the queue; the reason, from 1 on, if it was dropped, of which the event function has been told; or FL_DEAD, and
-/// then the packet is still the caller's. A packet of 0 bytes counts as one of 1 byte.
+/// Offers a packet to the queue at `now`, in nanoseconds; a time before an earlier one counts as that. Returns 0 if it
+/// is in the queue; the reason, from 1 on, if it was dropped, of which the event function has been told; or FL_DEAD,
+/// and then the packet is still the caller's. A packet of 0 bytes counts as one of 1 byte.
 ///
 /// # Safety
 /// `queue` is NULL, or from fl_queue_new and not freed; `packet` is NULL, or points to a packet.
@@ -167,8 +167,8 @@ pub unsafe extern "C" fn fl_enqueue_burst(
     taken
 }
 
-/// Takes the next packet for the link at `now`. Returns 1 and writes it to `packet`; 0 if the queue is empty or holds all
-/// packets back (fl_ready_at); or FL_DEAD.
+/// Takes the next packet for the link at `now`. Returns 1 and writes it to `packet`; 0 if the queue is empty or holds
+/// all packets back (fl_ready_at); or FL_DEAD.
 ///
 /// # Safety
 /// As fl_enqueue; `packet` is NULL, or can be written.
@@ -233,8 +233,8 @@ pub unsafe extern "C" fn fl_peek_bytes(queue: *mut fl_queue, now: u64) -> u32 {
     peeked.unwrap_or(0)
 }
 
-/// Returns when a packet may leave, in nanoseconds, although fl_dequeue gave none and packets wait; UINT64_MAX if nothing
-/// is held back. It holds until the next call that changes the queue.
+/// Returns when a packet may leave, in nanoseconds, although fl_dequeue gave none and packets wait; UINT64_MAX if
+/// nothing is held back. It holds until the next call that changes the queue.
 ///
 /// # Safety
 /// As fl_enqueue.
@@ -262,9 +262,9 @@ pub unsafe extern "C" fn fl_link_rate(queue: *mut fl_queue, bits: u64) {
     }
 }
 
-/// Replaces discipline and parameters by those of `text`. Packets in the queue leave first, as the old discipline has it,
-/// and the new one takes what arrives. Returns 0; or -1 for a mistake in `text`, which `error`, of `room` bytes, then has,
-/// and nothing has changed.
+/// Replaces discipline and parameters by those of `text`. Packets in the queue leave first, as the old discipline has
+/// it, and the new one takes what arrives. Returns 0; or -1 for a mistake in `text`, which `error`, of `room` bytes,
+/// then has, and nothing has changed.
 ///
 /// # Safety
 /// As fl_queue_new and fl_enqueue.
@@ -292,8 +292,9 @@ pub unsafe extern "C" fn fl_change(queue: *mut fl_queue, text: *const c_char, er
     }
 }
 
-/// Frees all packets of the queue, which are told to its event function at `now` with FL_REASON_PURGED, and begins afresh:
-/// averages, probabilities and counts as after fl_queue_new. Returns how many there were. A dead queue stays dead.
+/// Frees all packets of the queue, which are told to its event function at `now` with FL_REASON_PURGED, and begins
+/// afresh: averages, probabilities and counts as after fl_queue_new. Returns how many there were. A dead queue stays
+/// dead.
 ///
 /// # Safety
 /// As fl_enqueue.
@@ -362,8 +363,8 @@ pub unsafe extern "C" fn fl_get_counters(queue: *mut fl_queue, counters: *mut fl
     })
 }
 
-/// Writes the packets that were dropped and marked for a reason; either pointer may be NULL. Returns 0; or -1 if there is
-/// no such reason, or the queue is dead.
+/// Writes the packets that were dropped and marked for a reason; either pointer may be NULL. Returns 0; or -1 if there
+/// is no such reason, or the queue is dead.
 ///
 /// # Safety
 /// As fl_enqueue; `dropped` and `marked` are NULL, or can be written.

@@ -15,8 +15,8 @@ pub(crate) unsafe fn read<'t>(text: *const c_char) -> Result<&'t str, String> {
     text.to_str().map_err(|_| "the text is not UTF-8".to_owned())
 }
 
-/// Writes `text` to `out`, which has `room` bytes, as far as it fits, and ends it with a zero. Returns the bytes that the
-/// whole text has, without the zero.
+/// Writes `text` to `out`, which has `room` bytes, as far as it fits, and ends it with a zero. Returns the bytes that
+/// the whole text has, without the zero.
 ///
 /// # Safety
 /// `out` is NULL, or points to `room` bytes that can be written.

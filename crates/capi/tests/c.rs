@@ -167,7 +167,9 @@ fn course(kind: Kind, burst: u64) -> Result<String, Box<dyn std::error::Error>> 
         }
         arriving.into_iter().for_each(|packet| queue.enqueue(at, packet, &mut course));
         for packet in leaving {
-            [packet.handle, packet.tos.into(), packet.label, packet.bytes.into()].map(|value| course.add(value));
+            for value in [packet.handle, packet.tos.into(), packet.label, packet.bytes.into()] {
+                course.add(value);
+            }
         }
     }
     let Course { sum, drops, marks, .. } = course;
@@ -274,7 +276,8 @@ fn the_program_of_the_document_relays() -> Outcome {
     // Other programs may have the ports of the document.
     let into = UdpSocket::bind("127.0.0.1:0")?;
     let free = UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
-    let program = program.replace("7000", &free.port().to_string()).replace("7001", &into.local_addr()?.port().to_string());
+    let program =
+        program.replace("7000", &free.port().to_string()).replace("7001", &into.local_addr()?.port().to_string());
     let source = folder.join("relay.c");
     fs::write(&source, program)?;
     let program = compile(&source, "relay", &[])?;

@@ -10,8 +10,8 @@ True
 
 A :class:`Scenario` is run, compared and swept. The results are an :class:`Outcome` or several, with
 tables for pandas, Polars and pyarrow. The disciplines are classes with their parameters: :mod:`fairlane.disciplines`.
-A :class:`Queue` takes packets one by one. A :class:`Discipline`, a :class:`CongestionControl`
-and an :class:`Endpoint` are written in Python.
+A :class:`Queue` takes packets one by one. A :class:`Discipline`, a :class:`CongestionControl`,
+an :class:`Application` and an :class:`Endpoint` are written in Python.
 :func:`replay` sends a capture through queues, :func:`lab` runs a scenario on real Linux TCP, :func:`characterize`
 reports on disciplines by RFC 7928, :func:`advise` names one for a link and a goal, :mod:`fairlane.theory` computes what
 queues do in equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
@@ -29,10 +29,11 @@ from fairlane import disciplines
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlane import papers, theory
-    from fairlane._core import Ack, CongestionEvent, DropSink, Packet, Window, __version__
+    from fairlane._core import Ack, Client, CongestionEvent, DropSink, Packet, Server, Window, __version__
     from fairlane._parquet import SweepFile
     from fairlane._sweep import Failure
     from fairlane.advice import Advice, Tuning, advise
+    from fairlane.application import Application
     from fairlane.captures import replay
     from fairlane.characterization import Characterization, Section, characterize
     from fairlane.config import QueueConfig
@@ -57,7 +58,14 @@ if TYPE_CHECKING:
     from fairlane.linux import lab
     from fairlane.outcome import Outcome, Outcomes
     from fairlane.queue import Count, Counters, Event, Queue
-    from fairlane.scenario import OwnCongestion, OwnDiscipline, OwnEndpoints, Scenario, SomeDiscipline
+    from fairlane.scenario import (
+        OwnApplication,
+        OwnCongestion,
+        OwnDiscipline,
+        OwnEndpoints,
+        Scenario,
+        SomeDiscipline,
+    )
     from fairlane.simulation import FlowState, QueueState, Simulation
     from fairlane.table import Series, Table
     from fairlane.units import rate, rate_text, seconds, seconds_text
@@ -66,6 +74,7 @@ __all__ = [
     "Ack",
     "Advice",
     "Afd",
+    "Application",
     "Ared",
     "BackChoke",
     "Bare",
@@ -79,6 +88,7 @@ __all__ = [
     "Choked",
     "Choker",
     "Chokew",
+    "Client",
     "Cobalt",
     "Codel",
     "CongestionControl",
@@ -117,6 +127,7 @@ __all__ = [
     "Outcome",
     "Outcomes",
     "Outgoing",
+    "OwnApplication",
     "OwnCongestion",
     "OwnDiscipline",
     "OwnEndpoints",
@@ -137,6 +148,7 @@ __all__ = [
     "Scfq",
     "Section",
     "Series",
+    "Server",
     "Sfb",
     "Sfq",
     "SfqRed",
@@ -168,10 +180,11 @@ __all__ = [
 ]
 
 _FILES = {
-    "_core": ("Ack", "CongestionEvent", "DropSink", "Packet", "Window", "__version__"),
+    "_core": ("Ack", "Client", "CongestionEvent", "DropSink", "Packet", "Server", "Window", "__version__"),
     "_parquet": ("SweepFile",),
     "_sweep": ("Failure",),
     "advice": ("Advice", "Tuning", "advise"),
+    "application": ("Application",),
     "captures": ("replay",),
     "characterization": ("Characterization", "Section", "characterize"),
     "config": ("QueueConfig",),
@@ -197,7 +210,7 @@ _FILES = {
     "papers": (),
     "plot": (),
     "queue": ("Count", "Counters", "Event", "Queue"),
-    "scenario": ("OwnCongestion", "OwnDiscipline", "OwnEndpoints", "Scenario", "SomeDiscipline"),
+    "scenario": ("OwnApplication", "OwnCongestion", "OwnDiscipline", "OwnEndpoints", "Scenario", "SomeDiscipline"),
     "simulation": ("FlowState", "QueueState", "Simulation"),
     "table": ("Series", "Table"),
     "theory": (),

@@ -8,12 +8,14 @@ __all__ = [
     "MOST_THREADS",
     "Ack",
     "Characterization",
+    "Client",
     "CongestionEvent",
     "Document",
     "DropSink",
     "Outcome",
     "Packet",
     "Queue",
+    "Server",
     "Simulation",
     "Table",
     "Window",
@@ -148,6 +150,56 @@ class Packet:
     def __hash__(self) -> int: ...
 
 @final
+class Server:
+    """The end of a connection that sends data, during a call of an application.
+
+    Attributes:
+        now: The time in seconds.
+    """
+
+    @property
+    def now(self) -> float: ...
+    def packets(self, bytes: int) -> int:
+        """Returns the number of packets that ``bytes`` bytes fill, rounded up."""
+
+    def send(self, packets: int) -> int:
+        """Sends more packets, as fast as TCP allows; returns the number of all packets of the connection."""
+
+    def reconnect(self) -> None:
+        """Begins a new connection, which counts packets from zero again. The old one's data on the way are lost."""
+
+    def set_timer(self, at: float) -> None:
+        """Has ``on_timer`` called once at ``at``, in seconds, instead of a time that was set before."""
+
+    def wake(self, flow: int, at: float) -> None:
+        """Has ``on_wake`` of flow number ``flow`` of the group called at ``at``, in seconds."""
+
+@final
+class Client:
+    """The end of a connection that takes data, during a call of an application.
+
+    Attributes:
+        now: The time in seconds.
+    """
+
+    @property
+    def now(self) -> float: ...
+    def request(self, bytes: int, pause: float = 0.0) -> None:
+        """Sends a request of at most a packet with an acknowledgement that leaves at once.
+
+        It reaches the server ``pause`` seconds later than the acknowledgement.
+        """
+
+    def acknowledge(self) -> None:
+        """Acknowledges all that has come at once."""
+
+    def completed(self, duration: float, startup: float | None = None) -> None:
+        """Counts a transfer, a call or a page that took ``duration`` seconds, for the outcome.
+
+        Its first data came ``startup`` seconds after it began.
+        """
+
+@final
 class Window:
     """A congestion window, in segments.
 
@@ -248,8 +300,7 @@ class Simulation:
     def start(
         document: Document,
         factory: Callable[[str, int, int], object] | None,
-        congestion: list[tuple[str, Callable[..., object]]],
-        endpoints: list[tuple[str, Callable[[int, int], object]]],
+        makers: dict[str, list[tuple[str, Callable[..., object]]]],
     ) -> Simulation: ...
     def step(self, until: str | float) -> None: ...
     @property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlane._points import Plan
     from fairlane._progress import Progress
     from fairlane._sweep import Point
-    from fairlane.scenario import OwnCongestion, OwnDiscipline, OwnEndpoints, SomeDiscipline
+    from fairlane.scenario import OwnApplication, OwnCongestion, OwnDiscipline, OwnEndpoints, SomeDiscipline
 
 __all__ = [
     "Brought",
@@ -62,17 +62,21 @@ class How:
 
 
 class Brought:
-    """The congestion controls and endpoints of a run that are written in Python; by default none.
+    """The parts of a run for groups of flows that are written in Python; by default none.
 
     Attributes:
         congestion: The groups of flows with such a congestion control, each with what makes it.
+        applications: The groups of flows with such an application, each with what makes it.
         endpoints: The groups of endpoints, each with what makes a flow's two.
     """
 
-    __slots__ = ("congestion", "endpoints")
+    __slots__ = ("applications", "congestion", "endpoints")
 
     def __init__(
-        self, cc: Mapping[str, OwnCongestion] | None = None, endpoints: Mapping[str, OwnEndpoints] | None = None
+        self,
+        cc: Mapping[str, OwnCongestion] | None = None,
+        applications: Mapping[str, OwnApplication] | None = None,
+        endpoints: Mapping[str, OwnEndpoints] | None = None,
     ) -> None:
         """Takes the parameters of :meth:`fairlane.Scenario.run`.
 
@@ -80,18 +84,29 @@ class Brought:
             TypeError: One is of another type.
         """
         self.congestion = _by_group("cc", cc, '{"ftp": Mine}')
+        self.applications = _by_group("applications", applications, '{"ftp": Mine}')
         self.endpoints = _by_group("endpoints", endpoints, '{"own": make}')
         for group, made in self.congestion:
             if not callable(made):
                 what = type(made).__name__
                 raise TypeError(f'cc: a congestion control is a class, not a {what}; set scenario["flows.{group}.cc"]')
+        for group, made in self.applications:
+            if not callable(made):
+                what = type(made).__name__
+                raise TypeError(
+                    f'applications: an application is a class, not a {what}; set scenario["flows.{group}.source"]'
+                )
         for group, made in self.endpoints:
             if not callable(made):
                 what = type(made).__name__
                 raise TypeError(f"endpoints: {group!r} needs a function that makes a source and a sink, not a {what}")
 
     def __bool__(self) -> bool:
-        return bool(self.congestion or self.endpoints)
+        return bool(self.congestion or self.applications or self.endpoints)
+
+    def makers(self) -> dict[str, list[tuple[str, Any]]]:
+        """What makes the parts, as the compiled part takes it."""
+        return {"congestion": self.congestion, "applications": self.applications, "endpoints": self.endpoints}
 
 
 def _by_group(name: str, given: Mapping[str, Any] | None, example: str) -> list[tuple[str, Any]]:
@@ -297,7 +312,7 @@ def _own(  # noqa: PLR0913, PLR0917 - they are one thing each
         records: dict[str, object] = {"files": None, "series": None, "trace": False}
         if watch is not None:
             records = {"files": watch.files, "series": watch.series, "trace": watch.trace}
-        options = {"runs": how.runs, "queue": at, "congestion": brought.congestion, "endpoints": brought.endpoints}
+        options = {"runs": how.runs, "queue": at, "makers": brought.makers()}
         maker = None if queue is None else factory(queue)
         return _core.run_custom(document, maker, heard, {**options, **records, "progress": tell})
 

@@ -94,7 +94,7 @@ class DisciplineError(FairlaneError, RuntimeError):
 
 
 class EndpointError(FairlaneError, RuntimeError):
-    """An endpoint written in Python gave a result that cannot be, or raised what is the cause of this.
+    """An endpoint or an application written in Python made a mistake, or raised the exception that is the cause.
 
     The text has the end, the flow with its number in the group, and the simulated time.
     """

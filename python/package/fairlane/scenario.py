@@ -29,13 +29,17 @@ if TYPE_CHECKING:
     from fairlane.outcome import Outcome
     from fairlane.simulation import Simulation
 
-__all__ = ["OwnCongestion", "OwnDiscipline", "OwnEndpoints", "Scenario", "SomeDiscipline"]
+__all__ = ["OwnApplication", "OwnCongestion", "OwnDiscipline", "OwnEndpoints", "Scenario", "SomeDiscipline"]
 
 OwnDiscipline: TypeAlias = "Callable[[Host], object]"
 """A function that makes a discipline written in Python for a link, usually its class."""
 
 OwnCongestion: TypeAlias = "Callable[[Connection], object]"
 """A function that makes a congestion control written in Python for a connection, usually its class."""
+
+OwnApplication: TypeAlias = "Callable[[int, int], object]"
+"""A function that makes an application written in Python for a flow, from its number in the group and a seed, usually
+its class."""
 
 OwnEndpoints: TypeAlias = "Callable[[int, int], tuple[object, object]]"
 """A function that makes the source and the sink of a flow from its number in the group and a seed."""
@@ -291,6 +295,7 @@ class Scenario:
         runs: int = 1,
         queue: SomeDiscipline | None = None,
         cc: Mapping[str, OwnCongestion] | None = None,
+        applications: Mapping[str, OwnApplication] | None = None,
         endpoints: Mapping[str, OwnEndpoints] | None = None,
         series: str | float | None = None,
         trace: bool = False,
@@ -311,6 +316,8 @@ class Scenario:
             queue: Another discipline for the queues that are described, the bottleneck's first of all.
             cc: Congestion control written in Python, by the names of groups of flows: ``{"ftp": Mine}``. Such a run
                 takes one core.
+            applications: Applications written in Python, by the names of groups of TCP flows: ``{"ftp": Mine}``. Such a
+                run takes one core.
             endpoints: Transports written in Python, by the names of groups of endpoints: ``{"own": make}``, where
                 ``make(index, seed)`` returns the source and the sink of a flow. Such a run takes one core.
             series: Record counts of flows and queues in each interval of this length, such as ``100ms``, of a single
@@ -332,7 +339,7 @@ class Scenario:
         Raises:
             ScenarioError: It cannot be run.
             CongestionError: A congestion control written in Python made a mistake.
-            EndpointError: An endpoint written in Python made a mistake.
+            EndpointError: An endpoint or an application written in Python made a mistake.
             OSError: A file cannot be written; the text has its path.
             ValueError: A record of a single run is asked for of several runs; a file would overwrite the scenario's or
                 one that the scenario reads; two files are the same; the name of mahimahi's log does not end in
@@ -341,7 +348,7 @@ class Scenario:
         """
         document = self._seeded(seed)
         every = None if series is None else with_unit("series", series, "time")
-        brought = _runs.Brought(cc, endpoints)
+        brought = _runs.Brought(cc, applications, endpoints)
         watch = _runs.Watch(every, trace=trace, pcap=pcap, flent=flent, mahimahi=mahimahi)
         if watch:
             if runs != 1:
@@ -362,6 +369,7 @@ class Scenario:
         seed: int | None = None,
         queue: SomeDiscipline | None = None,
         cc: Mapping[str, OwnCongestion] | None = None,
+        applications: Mapping[str, OwnApplication] | None = None,
         endpoints: Mapping[str, OwnEndpoints] | None = None,
     ) -> Simulation:
         """Starts a simulation that advances in steps, can be read, and can be changed on the way.
@@ -370,6 +378,7 @@ class Scenario:
             seed: As in :meth:`run`.
             queue: As in :meth:`run`.
             cc: As in :meth:`run`.
+            applications: As in :meth:`run`.
             endpoints: As in :meth:`run`.
 
         Returns:
@@ -380,7 +389,7 @@ class Scenario:
         """
         from fairlane.simulation import Simulation
 
-        return Simulation(self, seed=seed, queue=queue, cc=cc, endpoints=endpoints)
+        return Simulation(self, seed=seed, queue=queue, cc=cc, applications=applications, endpoints=endpoints)
 
     def fingerprint(self) -> Fingerprint:
         """Runs the scenario once and returns the fingerprint of its trajectory, the same on every machine.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, NoReturn
 
-    from fairlane.scenario import OwnCongestion, OwnEndpoints, SomeDiscipline
+    from fairlane.scenario import OwnApplication, OwnCongestion, OwnEndpoints, SomeDiscipline
 
 __all__ = ["FlowState", "QueueState", "Simulation"]
 
@@ -96,16 +96,19 @@ class Simulation:
 
     __slots__ = ("_core", "_document", "_flows", "_queues")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but one have defaults
         self,
         scenario: Scenario,
         *,
         seed: int | None = None,
         queue: SomeDiscipline | None = None,
         cc: Mapping[str, OwnCongestion] | None = None,
+        applications: Mapping[str, OwnApplication] | None = None,
         endpoints: Mapping[str, OwnEndpoints] | None = None,
     ) -> None:
-        """Starts ``scenario`` with the number ``seed``, ``queue``, ``cc`` and ``endpoints`` of :meth:`Scenario.start`.
+        """Starts ``scenario`` with the number ``seed``, and ``queue``, ``cc``, ``applications`` and ``endpoints``.
+
+        All are those of :meth:`Scenario.start`.
 
         Raises:
             TypeError: ``scenario`` is not a scenario, ``queue`` not a discipline, or another one of another type.
@@ -122,8 +125,8 @@ class Simulation:
         elif queue is not None:
             what = type(queue).__name__
             raise TypeError(f"a discipline is a name, one such as fairlane.Choke(), or a class, not a {what}")
-        brought = _runs.Brought(cc, endpoints)
-        self._core = _core.Simulation.start(document, own, brought.congestion, brought.endpoints)
+        brought = _runs.Brought(cc, applications, endpoints)
+        self._core = _core.Simulation.start(document, own, brought.makers())
         self._document = document
         self._queues = document.reported()
         self._flows: dict[str, int] = {}
