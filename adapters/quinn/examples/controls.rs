@@ -1,7 +1,8 @@
 //! The datagrams that a FIFO drops of quinn's congestion controls, with 1 to 10 downloads. quinn's BBR draws random
 //! numbers from the system, so its results can differ from run to run.
 //!
-//! `cargo run --release --manifest-path adapters/Cargo.toml -p fairlane-quinn --example controls`
+//! `cargo run --release --manifest-path adapters/Cargo.toml -p fairlane-quinn --example controls`; with a name such as
+//! `-- bbr` it runs that one only.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -31,8 +32,9 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         ("cubic", Arc::new(CubicConfig::default())),
         ("bbr", Arc::new(BbrConfig::default())),
     ];
+    let only = std::env::args().nth(1);
     println!("congestion   downloads   Mbit/s   dropped   delay");
-    for (name, control) in controls {
+    for (name, control) in controls.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name)) {
         let mut transport = TransportConfig::default();
         transport.congestion_controller_factory(control);
         let quinn = Quinn::new(transport)?;

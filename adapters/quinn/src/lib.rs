@@ -6,12 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod host;
+mod watch;
 
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fairlane_qdisc::Seed;
+use fairlane_qdisc::{Seed, Time};
 use fairlane_sim::endpoint::Pair;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfig};
@@ -21,6 +22,8 @@ use rustls::client::Resumption;
 use rustls::pki_types::PrivateKeyDer;
 
 use host::{Host, Role};
+use watch::Shared;
+pub use watch::{Hosts, Lost, Watch};
 
 /// The name in the certificate.
 const NAME: &str = "localhost";
@@ -34,6 +37,7 @@ pub struct Quinn {
     client: ClientConfig,
     server: Arc<ServerConfig>,
     start: Instant,
+    address_changes: Vec<Time>,
 }
 
 impl Quinn {
@@ -65,13 +69,41 @@ impl Quinn {
             reason = "quinn tells the time by an `Instant`, and only differences matter"
         )]
         let start = Instant::now();
-        Ok(Self { client, server: Arc::new(server), start })
+        Ok(Self { client, server: Arc::new(server), start, address_changes: Vec::new() })
+    }
+
+    /// Changes the clients' addresses at these times, as when a telephone leaves the Wi-Fi: datagrams to the old
+    /// address are lost, and the connection migrates (RFC 9000, section 9). By default never.
+    ///
+    /// Rate and loss of the path are those of the scenario, where `steps` changes the rate at the same time.
+    #[must_use]
+    pub fn with_address_changes(mut self, times: impl IntoIterator<Item = Time>) -> Self {
+        self.address_changes = times.into_iter().collect();
+        self.address_changes.sort_unstable();
+        self
     }
 
     /// Returns the hosts of a flow: its sink connects to its source, which then sends a stream without end. `seed` is
     /// for quinn's random numbers.
+    ///
+    /// A connection that is lost stays so, and its flow delivers nothing more: [`watched`](Self::watched) tells.
     #[must_use]
     pub fn download(&self, seed: Seed) -> Pair {
+        let (server, client) = self.hosts(seed);
+        Pair::new(server, client)
+    }
+
+    /// Returns the hosts of a flow as [`download`](Self::download) does, and with them what tells about their
+    /// connection, during and after the run.
+    #[must_use]
+    pub fn watched(&self, seed: Seed) -> (Pair, Hosts) {
+        let (server, client) = self.hosts(seed);
+        let (server, client) = (Shared::new(server), Shared::new(client));
+        let hosts = Hosts { server: Watch::new(&server), client: Watch::new(&client) };
+        (Pair::new(server, client), hosts)
+    }
+
+    fn hosts(&self, seed: Seed) -> (Host, Host) {
         let endpoint = |name, server| {
             let mut random = seed.stream(name);
             let bits = [(); 4].map(|()| random.bits().to_le_bytes());
@@ -79,9 +111,10 @@ impl Quinn {
             config.rng_seed(bits.as_flattened().try_into().ok());
             Endpoint::new(Arc::new(config), server, true, None)
         };
-        Pair::new(
+        let client = Role::Client { config: self.client.clone(), address_changes: self.address_changes.clone().into() };
+        (
             Host::new(self.start, endpoint("server", Some(Arc::clone(&self.server))), Role::Server { stream: None }),
-            Host::new(self.start, endpoint("client", None), Role::Client { config: self.client.clone() }),
+            Host::new(self.start, endpoint("client", None), client),
         )
     }
 }
