@@ -12,14 +12,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import brought
 import distributed
+import fairlane as fl
 import pytest
 from sweeping import POINTS, VARIED, Through, die_at, dumbbell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import fairlane as fl
 
 HERE = Path(__file__).parent
 DASK = [sys.executable, "-W", "ignore", "-m", "distributed.cli"]
@@ -77,6 +77,12 @@ def test_two_workers_give_the_same_also_when_one_is_killed(tmp_path: Path, undis
             assert dumbbell().sweep(VARIED, runs=2, executor=executor) == undisturbed
             swept = dumbbell().sweep(VARIED, runs=2, executor=executor, out=tmp_path / "sweep.parquet")
             assert (swept.done, swept.failures) == (POINTS, ())
+
+            class Local(brought.Short):
+                """A class that the workers cannot import."""
+
+            own = {"bottleneck.queue": [brought.Short, Local, fl.Codel()]}
+            assert dumbbell().sweep(own, executor=executor) == dumbbell().sweep(own)
         assert len(client.nthreads()) == 2
 
         # Enough units to keep both workers busy when the first results arrive.

@@ -100,10 +100,10 @@ def test_a_point_that_raises_does_not_sink_the_others(
 ) -> None:
     outcomes_of = _sweep._outcomes
 
-    def poisoned(work: Any, document: Any, points: list[Any], stop: Any) -> Any:
+    def poisoned(work: Any, document: Any, points: list[Any], *rest: Any) -> Any:
         if any(("seed", "7") in point for point in points):
             raise MemoryError("no room for 4000000000 flows")
-        return outcomes_of(work, document, points, stop)
+        return outcomes_of(work, document, points, *rest)
 
     monkeypatch.setattr(_sweep, "_outcomes", poisoned)
     with threads() as executor, pytest.warns(RuntimeWarning, match="3 of 24 points failed, the first with MemoryError"):
@@ -162,7 +162,7 @@ def test_workers_that_can_do_nothing_are_not_asked_for_long(error: Exception) ->
 
 
 def test_another_version_on_the_workers_is_said() -> None:
-    work = _sweep.Work("x", dumbbell().to_toml(), 1, 1, [], at=None, rows=False, version="0.0.1")
+    work = _sweep.Work("x", dumbbell().to_toml(), 1, 1, [], [], [], at=None, rows=False, version="0.0.1")
     with pytest.raises(_sweep.OtherVersionError, match=r"and the sweep is of 0\.0\.1: install the same there"):
         _sweep.work(work, [], 1)
 

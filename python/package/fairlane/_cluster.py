@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fairlane import _core
 from fairlane._parquet import Journal, SweepFile, identity
 from fairlane._progress import Progress, shown
+from fairlane._sent import identity_of, packed
 from fairlane._sweep import Failure, Point, SomeExecutor, Work, distribute, here
 from fairlane.errors import Interrupted, SweepStopped
 from fairlane.outcome import Outcome, Outcomes
@@ -29,6 +30,8 @@ class Sweep(NamedTuple):
     document: _core.Document
     points: list[Point]
     disciplines: list[tuple[str, str, dict[str, Any]]]
+    own: dict[tuple[str, str], Callable[..., object]]
+    endpoints: list[tuple[str, Callable[..., object]]]
     runs: int
     jobs: int | None
     progress: Progress
@@ -77,7 +80,9 @@ def gathered(sweep: Sweep) -> Outcomes:
 def filed(sweep: Sweep, out: str | os.PathLike[str]) -> SweepFile:
     """All rows in a file, in the order of the points."""
     path = Path(out)
-    asked = identity(sweep.document, sweep.points, sweep.disciplines, sweep.runs, sweep.at)
+    own = [[*pair, identity_of(made)] for pair, made in sweep.own.items()]
+    own += [[group, identity_of(made)] for group, made in sweep.endpoints]
+    asked = identity(sweep.document, sweep.points, sweep.disciplines, own, sweep.runs, sweep.at)
     journal = Journal(path, asked, sweep.points)
     if journal.finished is not None:
         return journal.finished
@@ -113,7 +118,11 @@ def _distribute(sweep: Sweep, todo: list[int], sink: Sink, *, rows: bool) -> Non
         told(0)
         jobs = 1 if sweep.executor is None else sweep.jobs or 1
         scenario = sweep.document.name, sweep.document.to_toml()
-        work = Work(*scenario, sweep.runs, jobs, sweep.disciplines, sweep.at, rows, _core.__version__)
+        # Threads of this process take classes as they are.
+        pack = packed if sweep.executor is not None else lambda _key, made: made
+        own = [(*pair, pack(pair[0], made)) for pair, made in sweep.own.items()]
+        ends = [(group, pack("endpoints", made)) for group, made in sweep.endpoints]
+        work = Work(*scenario, sweep.runs, jobs, sweep.disciplines, own, ends, sweep.at, rows, _core.__version__)
         begin: Callable[..., None] = functools.partial(distribute, work, sweep.points, todo, sink)
         if sweep.executor is None:
             with here(sweep.jobs) as (executor, stop):

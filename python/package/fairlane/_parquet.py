@@ -37,6 +37,7 @@ _SAYS = {
     "seed": "has the seed {there}, and not {here}",
     "runs": "has {there} runs of each point, and not {here}",
     "points": "has other points",
+    "own": "has other code written in Python",
     "at": "shows the queue {there}, and not {here}",
 }
 
@@ -67,10 +68,11 @@ class SweepFile:
         return f"<SweepFile {str(self.path)!r}: {self.done} of {self.points} points{failed}>"
 
 
-def identity(
+def identity(  # noqa: PLR0913, PLR0917 - they are one thing each
     document: _core.Document,
     points: Sequence[Point],
     disciplines: Sequence[tuple[str, str, dict[str, Any]]],
+    own: list[list[str]],
     runs: int,
     at: str | None,
 ) -> dict[str, Any]:
@@ -79,6 +81,7 @@ def identity(
     seed = table.pop("seed", None)
     varied = [[list(map(list, point)) for point in points], [list(discipline) for discipline in disciplines]]
     return {
+        "own": _digest(own) if own else None,
         "version": _core.__version__,
         "scenario": _digest(table),
         "seed": seed,

@@ -48,10 +48,6 @@ class Plan:
         else:
             self.points = self._listed(varied)
 
-    def plain(self, point: Point) -> Point:
-        """The settings of a point without disciplines written in Python."""
-        return [pair for pair in point if pair not in self.own]
-
     def check(self) -> bool:
         """Checks every point. Returns false after Ctrl-C.
 
@@ -64,7 +60,8 @@ class Plan:
                 raise ValueError(
                     "a point of a sweep has one discipline or congestion control written in Python at most"
                 )
-        return self._document.check_points([self.plain(point) for point in self.points], self.disciplines)
+        plain = [[pair for pair in point if pair not in self.own] for point in self.points]
+        return self._document.check_points(plain, self.disciplines)
 
     def _listed(self, points: Iterable[Any]) -> list[Point]:
         """Points that are given one by one."""

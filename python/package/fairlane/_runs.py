@@ -28,6 +28,7 @@ __all__ = [
     "How",
     "Watch",
     "all_of",
+    "at_points",
     "compared",
     "factory",
     "labelled",
@@ -108,6 +109,10 @@ class Brought:
         """What makes the parts, as the compiled part takes it."""
         return {"congestion": self.congestion, "applications": self.applications, "endpoints": self.endpoints}
 
+    def with_congestion(self, group: str, made: OwnCongestion) -> Brought:
+        """These with a congestion control for a group of flows."""
+        return Brought({**dict(self.congestion), group: made}, dict(self.endpoints))
+
 
 def _by_group(name: str, given: Mapping[str, Any] | None, example: str) -> list[tuple[str, Any]]:
     if given is None:
@@ -178,39 +183,50 @@ def shown_at(done: list[_core.Outcome], at: str | None) -> list[_core.Outcome]:
     return done if at is None else [outcome.shown_at(at) for outcome in done]
 
 
-def swept(document: _core.Document, plan: Plan, how: How, at: str | None) -> Outcomes:
-    """A sweep, all in memory: first the points with the library's disciplines together, then the others in turn."""
-    own = {number: found for number, point in enumerate(plan.points) if (found := _own_of(plan, point))}
-    ours = [point for number, point in enumerate(plan.points) if number not in own]
-    done: list[_core.Outcome] = []
-    interrupted = False
-    if ours or not own:
-        with shown(how.progress, how.runs * len(ours)) as tell:
-            options = how.options(recorded=False, tell=tell)
-            done, interrupted = _core.sweep(document, ours, plan.disciplines, options)
-    rest = iter(done)
-    ordered: list[_core.Outcome] = []
-    for number, point in enumerate(plan.points):
-        if number not in own:
-            ordered += [outcome for outcome in [next(rest, None)] if outcome is not None]
-        elif not interrupted:
-            key, queue = own[number]
-            here = document.at(plan.plain(point), plan.disciplines)
-            group = key.removeprefix("flows.").removesuffix(".cc")
-            if key == f"flows.{group}.cc":
-                made, interrupted = _own(here, None, how, None, Brought({group: queue}))
-            else:
-                made, interrupted = _own(here, queue, how, None, Brought(), key)
-            ordered += [outcome.named(None, point) for outcome in made]
+def swept(document: _core.Document, plan: Plan, how: How, at: str | None, brought: Brought) -> Outcomes:
+    """A sweep, all in memory."""
+    ordered, interrupted = at_points(document, plan.points, plan.disciplines, plan.own, brought, how)
     if interrupted:
         # A partial outcome is left out, since it would look like a complete one.
         ordered = [outcome for outcome in ordered if not outcome.partial]
     return all_of(document, shown_at(ordered, at), "sweep", interrupted=interrupted)
 
 
-def _own_of(plan: Plan, point: Point) -> tuple[str, Callable[[Any], object]] | None:
-    """The key of a point whose discipline or congestion control is written in Python, with that; if there is one."""
-    return next(((pair[0], plan.own[pair]) for pair in point if pair in plan.own), None)
+def at_points(  # noqa: PLR0913, PLR0917 - they are one thing each
+    document: _core.Document,
+    points: list[Point],
+    disciplines: list[tuple[str, str, dict[str, Any]]],
+    own: Mapping[tuple[str, str], Callable[..., Any]],
+    brought: Brought,
+    how: How,
+) -> tuple[list[_core.Outcome], bool]:
+    """The outcomes at points: first of those without anything written in Python together, then of the others in turn.
+
+    ``own`` has disciplines and congestion controls written in Python by the key and the text that stands for one;
+    ``brought`` has the parts that all points share.
+    """
+    ours = [point for point in points if not brought and all(pair not in own for pair in point)]
+    done: list[_core.Outcome] = []
+    interrupted = False
+    if ours or not points:
+        with shown(how.progress, how.runs * len(ours)) as tell:
+            options = how.options(recorded=False, tell=tell)
+            done, interrupted = _core.sweep(document, ours, disciplines, options)
+    rest = iter(done)
+    ordered: list[_core.Outcome] = []
+    for point in points:
+        key, made = next(((pair[0], own[pair]) for pair in point if pair in own), ("", None))
+        if made is None and not brought:
+            ordered += [outcome for outcome in [next(rest, None)] if outcome is not None]
+        elif not interrupted:
+            here = document.at([pair for pair in point if pair not in own], disciplines)
+            group = key.removeprefix("flows.").removesuffix(".cc")
+            if made is not None and key == f"flows.{group}.cc":
+                outcomes, interrupted = _own(here, None, how, None, brought.with_congestion(group, made))
+            else:
+                outcomes, interrupted = _own(here, made, how, None, brought, key or None)
+            ordered += [outcome.named(None, point) for outcome in outcomes]
+    return ordered, interrupted
 
 
 def _choice(queue: str | QueueConfig) -> str | tuple[str, dict[str, Any]]:

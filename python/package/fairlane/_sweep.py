@@ -14,6 +14,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from fairlane import _core
+from fairlane._runs import Brought, How, at_points
+from fairlane._sent import loaded
 from fairlane.errors import SweepStopped
 
 if TYPE_CHECKING:
@@ -65,6 +67,9 @@ class Work(NamedTuple):
         runs: Number of runs of each point.
         jobs: Number of threads that a unit may use.
         disciplines: The disciplines that are varied: the key, the text that stands for one, and its table.
+        own: Disciplines and congestion controls written in Python that are varied: the key, the text that stands for
+            one, and it, or the bytes from which a worker gets it.
+        endpoints: Groups of endpoints with what makes them, or the bytes from which a worker gets it.
         at: The queue that summaries show, if one was asked for.
         rows: True if rows of the table of groups are returned instead of whole outcomes.
         version: The version of this package.
@@ -75,6 +80,8 @@ class Work(NamedTuple):
     runs: int
     jobs: int
     disciplines: list[tuple[str, str, dict[str, Any]]]
+    own: list[tuple[str, str, bytes | Callable[..., object]]]
+    endpoints: list[tuple[str, bytes | Callable[..., object]]]
     at: str | None
     rows: bool
     version: str
@@ -112,8 +119,11 @@ def work(
         )
     began = time.perf_counter()
     document = _core.Document.parse(work_.name, work_.text)
+    # One that this worker cannot import ends the sweep, since no point is the cause.
+    own = {(key, label): loaded(sent) for key, label, sent in work_.own}
+    brought = Brought(None, {group: loaded(sent) for group, sent in work_.endpoints})
     try:
-        outcomes: list[tuple[str, Any]] = _outcomes(work_, document, points, stop)
+        outcomes: list[tuple[str, Any]] = _outcomes(work_, document, points, own, brought, stop)
     except Exception as error:  # noqa: BLE001 - every exception of a point is reported
         if len(points) > 1:
             outcomes = [result for point in points for result in work(work_, [point], unit, stop)[0]]
@@ -122,15 +132,20 @@ def work(
     return outcomes, time.perf_counter() - began
 
 
-def _outcomes(
-    work_: Work, document: _core.Document, points: list[Point], stop: threading.Event | None
+def _outcomes(  # noqa: PLR0913, PLR0917 - they are one thing each
+    work_: Work,
+    document: _core.Document,
+    points: list[Point],
+    own: dict[tuple[str, str], Callable[..., Any]],
+    brought: Brought,
+    stop: threading.Event | None,
 ) -> list[tuple[str, Any]]:
     def tell(_done: int, _total: int) -> None:
         if stop is not None and stop.is_set():
             raise _Stopped
 
-    options = {"runs": work_.runs, "threads": work_.jobs, "recorded": False, "progress": tell}
-    done, interrupted = _core.sweep(document, points, work_.disciplines, options)
+    how = How(work_.runs, work_.jobs, tell)
+    done, interrupted = at_points(document, points, work_.disciplines, own, brought, how)
     if interrupted:
         raise KeyboardInterrupt
     if work_.at is not None:

@@ -459,6 +459,7 @@ class Scenario:
             executor: SomeExecutor | None = None,
             chunk: int | None = None,
             at: str | None = None,
+            endpoints: Mapping[str, OwnEndpoints] | None = None,
             out: None = None,
         ) -> Outcomes: ...
         @overload
@@ -473,6 +474,7 @@ class Scenario:
             executor: SomeExecutor | None = None,
             chunk: int | None = None,
             at: str | None = None,
+            endpoints: Mapping[str, OwnEndpoints] | None = None,
             out: str | os.PathLike[str],
         ) -> SweepFile: ...
 
@@ -487,6 +489,7 @@ class Scenario:
         executor: SomeExecutor | None = None,
         chunk: int | None = None,
         at: str | None = None,
+        endpoints: Mapping[str, OwnEndpoints] | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> Outcomes | SweepFile:
         """Runs the scenario at every combination of values, on all cores or on an executor.
@@ -502,9 +505,11 @@ class Scenario:
             jobs: As in :meth:`run`; with an executor, the cores of one unit of work, which is one.
             progress: As in :meth:`run`.
             executor: A ``concurrent.futures.Executor``, which may be that of a cluster, or a function that makes one;
-                then a broken one is replaced. The outcomes are the same as without.
+                then a broken one is replaced. The outcomes are the same as without. Its workers must be able to import
+                what is written in Python, or the package cloudpickle sends the code.
             chunk: Number of points in one unit of work for an executor; by default as many as take a second.
             at: As in :meth:`compare`.
+            endpoints: As in :meth:`run`, for all points.
             out: A Parquet file for the rows of :attr:`Outcomes.groups`, for sweeps whose outcomes exceed the memory.
                 Finished points are kept in ``FILE.part`` until all are; the same call continues after an interruption.
                 A complete file is not written again. It needs pyarrow.
@@ -515,7 +520,8 @@ class Scenario:
 
         Raises:
             ScenarioError: A point is not valid, and nothing was run; or ``out`` is another sweep's.
-            ValueError: There is no such queue, or ``chunk`` is given without ``executor`` and ``out``.
+            ValueError: There is no such queue, ``chunk`` is given without ``executor`` and ``out``, or something that
+                is written in Python cannot be sent to workers.
             Interrupted: Ctrl-C; the finished points are with it, or in the file.
             SweepStopped: The executor takes no more work; the finished points are with it, or in the file.
         """
@@ -527,6 +533,7 @@ class Scenario:
         size = None if chunk is None else count("chunk", chunk)
         document = self._seeded(seed)
         _runs.check_at(document, at)
+        brought = _runs.Brought(None, endpoints)
         try:
             with CtrlC(at_once=True) as heard:
                 plan = Plan(document, varied)
@@ -539,12 +546,12 @@ class Scenario:
                 "interrupted while the points were checked: none of them was run", Outcomes([], of="sweep")
             )
         if executor is None and out is None:
-            return _runs.swept(document, plan, how, at)
-        if plan.own:
-            raise ValueError("a sweep with a discipline written in Python runs here: leave out executor and out")
+            return _runs.swept(document, plan, how, at, brought)
         from fairlane._cluster import Sweep, filed, gathered
 
-        sweep = Sweep(document, plan.points, plan.disciplines, how.runs, how.jobs, progress, executor, size, at)
+        ends = brought.endpoints
+        made = document, plan.points, plan.disciplines, plan.own, ends, how.runs, how.jobs, progress
+        sweep = Sweep(*made, executor, size, at)
         return gathered(sweep) if out is None else filed(sweep, out)
 
     def tune(  # noqa: PLR0913 - all have defaults but two
