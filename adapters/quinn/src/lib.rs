@@ -75,7 +75,9 @@ impl Quinn {
     /// Changes the clients' addresses at these times, as when a telephone leaves the Wi-Fi: datagrams to the old
     /// address are lost, and the connection migrates (RFC 9000, section 9). By default never.
     ///
-    /// Rate and loss of the path are those of the scenario, where `steps` changes the rate at the same time.
+    /// Before the handshake is complete nothing can migrate (section 9): such a change loses the connection, once its
+    /// idle timeout has passed. Rate and loss of the path are those of the scenario, where `steps` changes the rate at
+    /// the same time.
     #[must_use]
     pub fn with_address_changes(mut self, times: impl IntoIterator<Item = Time>) -> Self {
         self.address_changes = times.into_iter().collect();
