@@ -2,6 +2,7 @@
 # make build    fairlane with every feature, and aqmrun, as they are shipped, into target/dist
 # make wheel    the Python package, with the program in it, into target/wheels; GLIBC=2.28 makes it for any Linux with that or a newer one
 # make static   both without shared libraries, into target/static
+# make capi     libfairlane for C, into target/dist; make install-capi PREFIX=/usr/local installs it
 # make packages .deb and .rpm, into target/packages; packaging/build makes .apk and .ipk of programs for a musl target
 # make pgo      both optimised by a profile of simulations, into target/pgo/dist and target/pgo/wheels; takes four builds
 # make web      the playground, one folder of files for any web server, into target/web
@@ -19,7 +20,8 @@ PROFILE ?= dist
 # Where steps and tests write what they took and what they skipped.
 export FAIRLANE_TESTED ?= $(CURDIR)/target/tested
 
-.PHONY: test setup lint check debug release deny build static wheel packages pgo web docs papers characterization bench budgets figures
+.PHONY: test setup lint check debug release deny build static wheel capi install-capi packages pgo web docs papers characterization bench \
+  budgets figures
 
 # Two lanes at a time: where one waits for real time or for a lock, the other has the processors. Each runs all of its steps. What setup
 # has found or installed may not be missing later, unless FAIRLANE_REQUIRE says otherwise.
@@ -110,6 +112,14 @@ wheel:
 static:
 	PROFILE=$(PROFILE) scripts/static
 	packaging/test static
+
+capi:
+	$(CARGO) build --profile $(PROFILE) --locked -p fairlane-capi --lib
+
+PREFIX ?= /usr/local
+
+install-capi: capi
+	PROFILE=$(PROFILE) crates/capi/install "$(PREFIX)"
 
 packages: build
 	@scripts/setup packages

@@ -135,15 +135,15 @@ typedef struct fl_counters {
    */
   struct fl_count arrived;
   /*
-   Those that left by fl_dequeue.
+   Packets that left by fl_dequeue.
    */
   struct fl_count departed;
   /*
-   Those that were dropped.
+   Dropped packets.
    */
   struct fl_count dropped;
   /*
-   Those that were marked.
+   Marked packets.
    */
   struct fl_count marked;
 } fl_counters;
@@ -163,7 +163,7 @@ extern "C" {
 
  Returns 0; or -1 if that is no IP packet, or a pointer is NULL: then nothing has changed.
 
- # Safety
+ Undefined unless:
  `packet` is NULL, or points to a packet that can be written; `ip` is NULL, or points to `length` bytes.
  */
 int32_t fl_classify(struct fl_packet *packet, const uint8_t *ip, size_t length, uint64_t secret);
@@ -186,12 +186,12 @@ const char *fl_kinds(size_t index);
 const char *fl_reason_name(uint32_t reason);
 
 /*
- Writes to `out`, which has `room` bytes, each parameter of the discipline that `text` describes as it will be used on
- a link of `rate` bit/s (0: not known), one on a line, with its meaning and where its value comes from; then
+ Writes to `out`, which has `room` bytes, each parameter of the discipline that `text` describes as it will be used
+ on a link of `rate` bit/s (0: not known), one on a line, with its meaning and where its value comes from; then
  consequences and warnings. Returns the length of the whole text without the zero at its end, which may be more than
  fits; or -1 for a mistake in `text`, which `out` then has.
 
- # Safety
+ Undefined unless:
  `text` is NULL, or ends with a zero; `out` is NULL, or points to `room` bytes that can be written.
  */
 int64_t fl_explain(const char *text, uint64_t rate, char *out, size_t room);
@@ -204,7 +204,7 @@ int64_t fl_explain(const char *text, uint64_t rate, char *out, size_t room);
 
  Returns NULL for a mistake in `text`, which `error`, of `room` bytes, then has.
 
- # Safety
+ Undefined unless:
  `text` is NULL, or ends with a zero; `error` is NULL, or points to `room` bytes that can be written; `event` can be
  called with `ctx` until fl_queue_free returns, from the threads that use the queue.
  */
@@ -219,17 +219,17 @@ struct fl_queue *fl_queue_new(const char *text,
 /*
  Frees a queue. Packets in it are told to its event function with FL_REASON_PURGED. NULL is ignored.
 
- # Safety
+ Undefined unless:
  `queue` is NULL, or from fl_queue_new and not freed; nothing uses it any more.
  */
 void fl_queue_free(struct fl_queue *queue);
 
 /*
- Offers a packet to the queue at `now`, in nanoseconds; a time before an earlier one counts as that. Returns 0 if it is
- in the queue; the reason, from 1 on, if it was dropped, of which the event function has been told; or FL_DEAD, and
- then the packet is still the caller's. A packet of 0 bytes counts as one of 1 byte.
+ Offers a packet to the queue at `now`, in nanoseconds; a time before an earlier one counts as that. Returns 0 if it
+ is in the queue; the reason, from 1 on, if it was dropped, of which the event function has been told; or FL_DEAD,
+ and then the packet is still the caller's. A packet of 0 bytes counts as one of 1 byte.
 
- # Safety
+ Undefined unless:
  `queue` is NULL, or from fl_queue_new and not freed; `packet` is NULL, or points to a packet.
  */
 int32_t fl_enqueue(struct fl_queue *queue, uint64_t now, const struct fl_packet *packet);
@@ -238,16 +238,16 @@ int32_t fl_enqueue(struct fl_queue *queue, uint64_t now, const struct fl_packet 
  Offers `count` packets as fl_enqueue does, one after the other, at the same time. Returns how many of them the queue
  has taken or dropped: all, or fewer if the queue is dead, and then the others are still the caller's.
 
- # Safety
+ Undefined unless:
  As fl_enqueue; `packets` is NULL, or points to `count` packets.
  */
 size_t fl_enqueue_burst(struct fl_queue *queue, uint64_t now, const struct fl_packet *packets, size_t count);
 
 /*
- Takes the next packet for the link at `now`. Returns 1 and writes it to `packet`; 0 if the queue is empty or holds all
- packets back (fl_ready_at); or FL_DEAD.
+ Takes the next packet for the link at `now`. Returns 1 and writes it to `packet`; 0 if the queue is empty or holds
+ all packets back (fl_ready_at); or FL_DEAD.
 
- # Safety
+ Undefined unless:
  As fl_enqueue; `packet` is NULL, or can be written.
  */
 int32_t fl_dequeue(struct fl_queue *queue, uint64_t now, struct fl_packet *packet);
@@ -255,7 +255,7 @@ int32_t fl_dequeue(struct fl_queue *queue, uint64_t now, struct fl_packet *packe
 /*
  Takes up to `room` packets as fl_dequeue does, at the same time. Returns how many there were.
 
- # Safety
+ Undefined unless:
  As fl_enqueue; `packets` is NULL, or points to room for so many packets, which can be written.
  */
 size_t fl_dequeue_burst(struct fl_queue *queue, uint64_t now, struct fl_packet *packets, size_t room);
@@ -264,16 +264,16 @@ size_t fl_dequeue_burst(struct fl_queue *queue, uint64_t now, struct fl_packet *
  Returns the bytes of the packet that leaves next at `now`, which then waits outside of the discipline; 0 if there is
  none, or if the queue is dead. A shaper asks for it.
 
- # Safety
+ Undefined unless:
  As fl_enqueue.
  */
 uint32_t fl_peek_bytes(struct fl_queue *queue, uint64_t now);
 
 /*
- Returns when a packet may leave, in nanoseconds, although fl_dequeue gave none and packets wait; UINT64_MAX if nothing
- is held back. It holds until the next call that changes the queue.
+ Returns when a packet may leave, in nanoseconds, although fl_dequeue gave none and packets wait; UINT64_MAX if
+ nothing is held back. It holds until the next call that changes the queue.
 
- # Safety
+ Undefined unless:
  As fl_enqueue.
  */
 uint64_t fl_ready_at(struct fl_queue *queue);
@@ -281,26 +281,27 @@ uint64_t fl_ready_at(struct fl_queue *queue);
 /*
  Tells the queue the rate of its link in bit/s, whenever that changes. A rate of 0 is ignored.
 
- # Safety
+ Undefined unless:
  As fl_enqueue.
  */
 void fl_link_rate(struct fl_queue *queue, uint64_t bits);
 
 /*
- Replaces discipline and parameters by those of `text`. Packets in the queue leave first, as the old discipline has it,
- and the new one takes what arrives. Returns 0; or -1 for a mistake in `text`, which `error`, of `room` bytes, then has,
- and nothing has changed.
+ Replaces discipline and parameters by those of `text`. Packets in the queue leave first, as the old discipline has
+ it, and the new one takes what arrives. Returns 0; or -1 for a mistake in `text`, which `error`, of `room` bytes,
+ then has, and nothing has changed.
 
- # Safety
+ Undefined unless:
  As fl_queue_new and fl_enqueue.
  */
 int32_t fl_change(struct fl_queue *queue, const char *text, char *error, size_t room);
 
 /*
- Frees all packets of the queue, which are told to its event function at `now` with FL_REASON_PURGED, and begins afresh:
- averages, probabilities and counts as after fl_queue_new. Returns how many there were. A dead queue stays dead.
+ Frees all packets of the queue, which are told to its event function at `now` with FL_REASON_PURGED, and begins
+ afresh: averages, probabilities and counts as after fl_queue_new. Returns how many there were. A dead queue stays
+ dead.
 
- # Safety
+ Undefined unless:
  As fl_enqueue.
  */
 size_t fl_purge(struct fl_queue *queue, uint64_t now);
@@ -308,7 +309,7 @@ size_t fl_purge(struct fl_queue *queue, uint64_t now);
 /*
  Writes the state of the queue to `status`. Returns 0, or FL_DEAD.
 
- # Safety
+ Undefined unless:
  As fl_enqueue; `status` is NULL, or can be written.
  */
 int32_t fl_get_status(struct fl_queue *queue, struct fl_status *status);
@@ -316,16 +317,16 @@ int32_t fl_get_status(struct fl_queue *queue, struct fl_status *status);
 /*
  Writes the counts of the queue to `counters`. Returns 0, or FL_DEAD.
 
- # Safety
+ Undefined unless:
  As fl_enqueue; `counters` is NULL, or can be written.
  */
 int32_t fl_get_counters(struct fl_queue *queue, struct fl_counters *counters);
 
 /*
- Writes the packets that were dropped and marked for a reason; either pointer may be NULL. Returns 0; or -1 if there is
- no such reason, or the queue is dead.
+ Writes the packets that were dropped and marked for a reason; either pointer may be NULL. Returns 0; or -1 if there
+ is no such reason, or the queue is dead.
 
- # Safety
+ Undefined unless:
  As fl_enqueue; `dropped` and `marked` are NULL, or can be written.
  */
 int32_t fl_get_reason(struct fl_queue *queue, uint32_t reason, struct fl_count *dropped, struct fl_count *marked);
@@ -333,7 +334,7 @@ int32_t fl_get_reason(struct fl_queue *queue, uint32_t reason, struct fl_count *
 /*
  Returns the error that ended the queue; NULL if it is alive. It is valid until fl_queue_free.
 
- # Safety
+ Undefined unless:
  As fl_enqueue.
  */
 const char *fl_error(const struct fl_queue *queue);

@@ -1,9 +1,7 @@
 //! Packets as C has them, and as they wait in a queue.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::ffi::c_void;
-use std::ops::Deref;
-use std::ptr::NonNull;
 
 use fairlane_qdisc::{DropSink, FlowKey, Packet, Reason, Time};
 
@@ -50,116 +48,87 @@ pub(crate) const fn number_of(reason: Reason) -> u32 {
     reason.index() as u32 + 1
 }
 
-/// The caller's function, and the call that goes on. A queue has one, at an address that stays.
+/// The caller's function, and the call that goes on.
 #[derive(Debug)]
 pub(crate) struct Told {
     event: fl_event,
     ctx: *mut c_void,
-    pub(crate) now: Cell<u64>,
-    /// The number of the packet that arrives.
-    arrival: Cell<u64>,
+    pub(crate) now: u64,
+    /// The handle of the packet that arrives.
+    arrival: u64,
     /// The reason for which it was dropped; 0 for none.
-    outcome: Cell<u32>,
+    outcome: u32,
 }
 
 impl Told {
-    /// Returns `packet` as it enters the queue.
-    pub(crate) fn arrive(&self, packet: fl_packet) -> Held {
-        self.arrival.set(self.arrival.get() + 1);
-        self.outcome.set(0);
-        Held { packet, number: self.arrival.get(), told: NonNull::from(self) }
+    pub(crate) const fn new(event: fl_event, ctx: *mut c_void) -> Self {
+        Self { event, ctx, now: 0, arrival: 0, outcome: 0 }
     }
 
-    /// Returns the reason for which the last arrival was dropped as it came; 0 for none.
-    pub(crate) const fn outcome(&self) -> u32 {
-        self.outcome.get()
+    /// Calls `enqueue` for the packet with this handle; returns the reason for which that was dropped as it came, or 0.
+    #[inline]
+    pub(crate) fn arriving(&mut self, handle: u64, enqueue: impl FnOnce(&mut Self)) -> u32 {
+        (self.arrival, self.outcome) = (handle, 0);
+        enqueue(self);
+        self.outcome
     }
 
     fn tell(&self, packet: &fl_packet, reason: u32, marked: bool) {
         if let Some(event) = self.event {
             // SAFETY: the caller of fl_queue_new promised that its function can be called with its `ctx` as long as the
             // queue lives. `packet` is valid during the call.
-            unsafe { event(self.ctx, self.now.get(), packet, reason, i32::from(marked)) };
+            unsafe { event(self.ctx, self.now, packet, reason, i32::from(marked)) };
+        }
+    }
+
+    /// Calls `free`, and tells of each packet that it frees.
+    pub(crate) fn purging(&self, free: impl FnOnce()) {
+        let keep = |packets| PURGED.try_with(|purged| purged.replace(packets)).ok().flatten();
+        keep(Some(Vec::new()));
+        free();
+        for packet in keep(None).unwrap_or_default() {
+            self.tell(&packet, FL_REASON_PURGED, false);
         }
     }
 }
 
-/// The memory of a [`Told`], to which the packets of a queue point. It is no box, since a box may not be pointed to by
-/// others.
-#[derive(Debug)]
-pub(crate) struct OwnedTold(NonNull<Told>);
-
-impl OwnedTold {
-    pub(crate) fn new(event: fl_event, ctx: *mut c_void) -> Self {
-        Self(NonNull::from(Box::leak(Box::new(Told {
-            event,
-            ctx,
-            now: Cell::new(0),
-            arrival: Cell::new(0),
-            outcome: Cell::new(0),
-        }))))
-    }
-}
-
-impl Deref for OwnedTold {
-    type Target = Told;
-    fn deref(&self) -> &Told {
-        // SAFETY: it is from a box, and nothing but `drop` frees it.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl Drop for OwnedTold {
-    fn drop(&mut self) {
-        // SAFETY: it is from a box, and `fl_queue` has no packets any more that point to it.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-    }
-}
-
-impl DropSink<Held> for &Told {
+impl DropSink<Held> for Told {
     fn dropped(&mut self, _now: Time, packet: Held, reason: Reason) {
         let reason = number_of(reason);
-        if packet.number == self.arrival.get() {
-            self.outcome.set(reason);
+        if packet.0.handle == self.arrival {
+            self.outcome = reason;
         }
         self.tell(&packet.leave(), reason, false);
     }
 
     fn marked(&mut self, _now: Time, packet: &Held, reason: Reason) {
-        self.tell(&packet.packet, number_of(reason), true);
+        self.tell(&packet.0, number_of(reason), true);
     }
 }
 
-/// A packet in a queue. One that is freed with its queue tells so.
-#[derive(Debug)]
-pub(crate) struct Held {
-    packet: fl_packet,
-    /// Its number among the arrivals, from 1.
-    number: u64,
-    /// That of its queue, which outlives it.
-    told: NonNull<Told>,
+thread_local! {
+    /// The packets that are freed with their queue; `None` while no queue is freed.
+    static PURGED: RefCell<Option<Vec<fl_packet>>> = const { RefCell::new(None) };
 }
 
-// SAFETY: disciplines ask for both of all packets. A packet is used by the thread alone that uses its queue: C calls a
-// queue from one thread at a time, as fl_queue_new demands, and nothing else reaches its packets.
-unsafe impl Send for Held {}
-// SAFETY: as above.
-unsafe impl Sync for Held {}
+/// A packet in a queue.
+#[derive(Debug)]
+pub(crate) struct Held(pub(crate) fl_packet);
 
 impl Held {
     /// Returns the packet for the caller, as it leaves the queue.
+    #[inline]
     pub(crate) const fn leave(self) -> fl_packet {
-        let packet = self.packet;
+        let packet = self.0;
         std::mem::forget(self);
         packet
     }
 }
 
 impl Drop for Held {
+    #[cold]
     fn drop(&mut self) {
-        // SAFETY: `fl_queue` frees its `Told` after all of its packets.
-        let told = unsafe { self.told.as_ref() };
-        told.tell(&self.packet, FL_REASON_PURGED, false);
+        let _ = PURGED.try_with(|purged| purged.borrow_mut().iter_mut().for_each(|purged| purged.push(self.0)));
     }
 }
 
@@ -167,39 +136,39 @@ const CE: u8 = 0b11;
 
 impl Packet for Held {
     fn flow(&self) -> FlowKey {
-        FlowKey::new(self.packet.flow)
+        FlowKey::new(self.0.flow)
     }
     fn bytes(&self) -> u32 {
-        self.packet.bytes
+        self.0.bytes.max(1)
     }
     fn ecn_capable(&self) -> bool {
-        self.packet.tos & CE != 0
+        self.0.tos & CE != 0
     }
     fn mark_ce(&mut self) {
-        self.packet.tos |= CE;
+        self.0.tos |= CE;
     }
     fn source_host(&self) -> u64 {
-        if self.packet.source == 0 { self.packet.flow } else { self.packet.source }
+        if self.0.source == 0 { self.0.flow } else { self.0.source }
     }
     fn destination_host(&self) -> u64 {
-        if self.packet.destination == 0 { self.packet.flow } else { self.packet.destination }
+        if self.0.destination == 0 { self.0.flow } else { self.0.destination }
     }
     fn class(&self) -> u8 {
-        self.packet.tos & !CE
+        self.0.tos & !CE
     }
     fn clear_class(&mut self) {
-        self.packet.tos &= CE;
+        self.0.tos &= CE;
     }
     fn l4s(&self) -> bool {
-        self.packet.tos & 1 != 0
+        self.0.tos & 1 != 0
     }
     fn label(&self) -> u64 {
-        self.packet.label
+        self.0.label
     }
     fn set_label(&mut self, bits_per_second: u64) {
-        self.packet.label = bits_per_second;
+        self.0.label = bits_per_second;
     }
     fn responsive(&self) -> bool {
-        self.packet.flags & FL_UNRESPONSIVE == 0
+        self.0.flags & FL_UNRESPONSIVE == 0
     }
 }

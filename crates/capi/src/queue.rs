@@ -3,13 +3,13 @@
 use std::any::Any;
 use std::ffi::{CString, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::{ptr, slice};
+use std::{mem, ptr, slice};
 
 use fairlane_qdisc::{
     BoxQdisc, Host, Packet as _, Qdisc, QdiscParameters, Rate, Reason, ReplaceableQdisc, Seed, Status, Time,
 };
 
-use crate::packet::{Held, OwnedTold, fl_event, fl_packet, number_of};
+use crate::packet::{Held, Told, fl_event, fl_packet, number_of};
 use crate::text;
 
 /// The answer of a queue that an error of the library has ended; fl_error tells it. It takes no packets and gives none.
@@ -17,15 +17,21 @@ pub const FL_DEAD: i32 = -1;
 
 /// A queue. One thread at a time may use it; different queues have nothing in common.
 pub struct fl_queue {
-    // The packets are freed before what they tell.
-    discipline: ReplaceableQdisc<Held>,
+    discipline: Discipline,
     /// The packet that leaves next, if that has been asked for.
     next: Option<Held>,
     host: Host,
     parameters: QdiscParameters,
     /// The error that ended it.
     error: Option<CString>,
-    told: OwnedTold,
+    told: Told,
+}
+
+/// The discipline of a queue.
+enum Discipline {
+    First(BoxQdisc<Held>),
+    /// It has been replaced, and the ones before it may still have packets.
+    Replaced(Box<ReplaceableQdisc<Held>>),
 }
 
 /// The state of a queue.
@@ -95,12 +101,12 @@ pub unsafe extern "C" fn fl_queue_new(
     let made = unsafe { text::read(text) }.and_then(|text| built(text, &host));
     match made {
         Ok((parameters, discipline)) => Box::into_raw(Box::new(fl_queue {
-            discipline: ReplaceableQdisc::new(discipline),
+            discipline: Discipline::First(discipline),
             next: None,
             host,
             parameters,
             error: None,
-            told: OwnedTold::new(event, ctx),
+            told: Told::new(event, ctx),
         })),
         Err(message) => {
             // SAFETY: the caller promises it.
@@ -121,8 +127,11 @@ pub unsafe extern "C" fn fl_queue_free(queue: *mut fl_queue) {
     }
     // SAFETY: the caller promises that it is from `Box::into_raw` and used no more.
     let queue = unsafe { Box::from_raw(queue) };
-    // A queue that an error has ended may not be able to free its parts.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(queue)));
+    let fl_queue { discipline, next, told, .. } = *queue;
+    told.purging(|| {
+        // A queue that an error has ended may not be able to free its parts.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop((discipline, next))));
+    });
 }
 
 /// Offers a packet to the queue at `now`, in nanoseconds; a time before an earlier one counts as that. Returns 0 if it
@@ -159,9 +168,10 @@ pub unsafe extern "C" fn fl_enqueue_burst(
     let packets = unsafe { slice::from_raw_parts(packets, count) };
     let mut taken = 0;
     queue.call(now, |queue, now| {
+        let discipline = queue.discipline.get_mut();
         for packet in packets {
             taken += 1;
-            queue.enqueue(now, packet);
+            discipline.enqueue(now, Held(*packet), &mut queue.told);
         }
     });
     taken
@@ -204,13 +214,17 @@ pub unsafe extern "C" fn fl_dequeue_burst(
     }
     let mut count = 0;
     queue.call(now, |queue, now| {
-        while count < room
-            && let Some(packet) = queue.dequeue(now)
-        {
+        let mut give = |packet: Held| {
             // SAFETY: `count` is below `room`, and the caller promises so many.
-            unsafe { packets.add(count).write(packet) };
+            unsafe { packets.add(count).write(packet.leave()) };
             count += 1;
+            count < room
+        };
+        if room == 0 || queue.next.take().is_some_and(|next| !give(next)) {
+            return;
         }
+        let discipline = queue.discipline.get_mut();
+        while discipline.dequeue(now, &mut queue.told).is_some_and(&mut give) {}
     });
     count
 }
@@ -226,7 +240,7 @@ pub unsafe extern "C" fn fl_peek_bytes(queue: *mut fl_queue, now: u64) -> u32 {
     let Some(queue) = (unsafe { queue.as_mut() }) else { return 0 };
     let peeked = queue.call(now, |queue, now| {
         if queue.next.is_none() {
-            queue.next = queue.discipline.dequeue(now, &mut &*queue.told);
+            queue.next = queue.discipline.get_mut().dequeue(now, &mut queue.told);
         }
         queue.next.as_ref().map_or(0, |packet| packet.bytes())
     });
@@ -242,7 +256,7 @@ pub unsafe extern "C" fn fl_peek_bytes(queue: *mut fl_queue, now: u64) -> u32 {
 pub unsafe extern "C" fn fl_ready_at(queue: *mut fl_queue) -> u64 {
     // SAFETY: the caller promises it.
     let Some(queue) = (unsafe { queue.as_mut() }) else { return u64::MAX };
-    queue.ask(|queue| queue.discipline.ready_at()).flatten().map_or(u64::MAX, Time::as_nanos)
+    queue.ask(|queue| queue.discipline.get().ready_at()).flatten().map_or(u64::MAX, Time::as_nanos)
 }
 
 /// Tells the queue the rate of its link in bit/s, whenever that changes. A rate of 0 is ignored.
@@ -257,7 +271,7 @@ pub unsafe extern "C" fn fl_link_rate(queue: *mut fl_queue, bits: u64) {
     {
         queue.ask(|queue| {
             queue.host.rate = Rate::from_bits_per_second(bits);
-            queue.discipline.link_rate(queue.host.rate);
+            queue.discipline.get_mut().link_rate(queue.host.rate);
         });
     }
 }
@@ -306,8 +320,9 @@ pub unsafe extern "C" fn fl_purge(queue: *mut fl_queue, now: u64) -> usize {
         let packets = queue.status().packets;
         // What built once builds again; only a rate that has changed since could be refused.
         if let Ok(discipline) = queue.parameters.build(&queue.host) {
-            queue.next = None;
-            queue.discipline = ReplaceableQdisc::new(discipline);
+            let before = mem::replace(&mut queue.discipline, Discipline::First(discipline));
+            let next = queue.next.take();
+            queue.told.purging(|| drop((before, next)));
         }
         packets
     });
@@ -343,7 +358,7 @@ pub unsafe extern "C" fn fl_get_counters(queue: *mut fl_queue, counters: *mut fl
     // SAFETY: the caller promises it.
     let (Some(queue), Some(out)) = (unsafe { queue.as_mut() }, unsafe { counters.as_mut() }) else { return FL_DEAD };
     let counted = queue.ask(|queue| {
-        let counters = queue.discipline.counters();
+        let counters = queue.discipline.get().counters();
         let mut departed = fl_count::from(counters.departed);
         // One that was asked for has not left.
         if let Some(next) = &queue.next {
@@ -379,7 +394,7 @@ pub unsafe extern "C" fn fl_get_reason(
     // SAFETY: the caller promises it.
     let Some(queue) = (unsafe { queue.as_mut() }) else { return FL_DEAD };
     let counted = queue.ask(|queue| {
-        let counters = queue.discipline.counters();
+        let counters = queue.discipline.get().counters();
         (fl_count::from(counters.dropped(reason)), fl_count::from(counters.marked(reason)))
     });
     let Some((drops, marks)) = counted else { return FL_DEAD };
@@ -408,8 +423,8 @@ pub unsafe extern "C" fn fl_error(queue: *const fl_queue) -> *const c_char {
 impl fl_queue {
     /// Calls `act` at `now`, or at the latest time before if that is later; `None` if the queue is dead, or dies by it.
     fn call<T>(&mut self, now: u64, act: impl FnOnce(&mut Self, Time) -> T) -> Option<T> {
-        let now = now.max(self.told.now.get());
-        self.told.now.set(now);
+        let now = now.max(self.told.now);
+        self.told.now = now;
         self.ask(|queue| act(queue, Time::from_nanos(now)))
     }
 
@@ -435,23 +450,56 @@ impl fl_queue {
 
     /// Returns the reason for which `packet` was dropped; 0 for none.
     fn enqueue(&mut self, now: Time, packet: &fl_packet) -> u32 {
-        let packet = self.told.arrive(fl_packet { bytes: packet.bytes.max(1), ..*packet });
-        self.discipline.enqueue(now, packet, &mut &*self.told);
-        self.told.outcome()
+        let discipline = self.discipline.get_mut();
+        self.told.arriving(packet.handle, |told| discipline.enqueue(now, Held(*packet), told))
     }
 
     fn dequeue(&mut self, now: Time) -> Option<fl_packet> {
-        let next = self.next.take().or_else(|| self.discipline.dequeue(now, &mut &*self.told));
-        next.map(Held::leave)
+        if self.next.is_some() {
+            return self.next.take().map(Held::leave);
+        }
+        self.discipline.get_mut().dequeue(now, &mut self.told).map(Held::leave)
     }
 
     fn status(&self) -> Status {
-        let mut status = self.discipline.status();
+        let mut status = self.discipline.get().status();
         if let Some(next) = &self.next {
             status.packets += 1;
             status.bytes += u64::from(next.bytes());
         }
         status
+    }
+}
+
+impl Discipline {
+    #[inline]
+    fn get(&self) -> &dyn Qdisc<Held> {
+        match self {
+            Self::First(discipline) => &**discipline,
+            Self::Replaced(discipline) => &**discipline,
+        }
+    }
+
+    #[inline]
+    fn get_mut(&mut self) -> &mut dyn Qdisc<Held> {
+        match self {
+            Self::First(discipline) => &mut **discipline,
+            Self::Replaced(discipline) => &mut **discipline,
+        }
+    }
+
+    /// Sends arrivals to `newest` from now on.
+    fn replace(&mut self, newest: BoxQdisc<Held>) {
+        match self {
+            Self::Replaced(discipline) => discipline.replace(newest),
+            Self::First(first) => {
+                let before = mem::replace(first, newest);
+                if let Self::First(newest) = mem::replace(self, Self::Replaced(Box::new(ReplaceableQdisc::new(before))))
+                {
+                    self.replace(newest);
+                }
+            }
+        }
     }
 }
 
@@ -465,5 +513,33 @@ fn built(text: &str, host: &Host) -> Result<(QdiscParameters, BoxQdisc<Held>), S
 impl From<fairlane_qdisc::Count> for fl_count {
     fn from(fairlane_qdisc::Count { packets, bytes }: fairlane_qdisc::Count) -> Self {
         Self { packets, bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a panic that goes on into C, and a queue that is used after it.
+    #[test]
+    fn an_error_of_the_library_ends_its_queue_alone() {
+        // SAFETY: the text ends with a zero, and there is no event function and no room for an error.
+        let queue = unsafe {
+            fl_queue_new(c"choke limit=300p".as_ptr(), 1_000_000, 1, None, ptr::null_mut(), ptr::null_mut(), 0)
+        };
+        let (packet, mut out) = (fl_packet { bytes: 1000, ..fl_packet::default() }, fl_packet::default());
+        // SAFETY: the queue is from fl_queue_new, and the packets can be read and written.
+        unsafe {
+            assert_eq!((fl_enqueue(queue, 0, &raw const packet), fl_error(queue)), (0, ptr::null()));
+            assert_eq!((*queue).ask(|_| -> u32 { panic!("no number {}", 7) }), None);
+            let error = std::ffi::CStr::from_ptr(fl_error(queue));
+            assert_eq!(error.to_str(), Ok("the discipline panicked: no number 7"));
+            assert_eq!(fl_enqueue(queue, 0, &raw const packet), FL_DEAD);
+            assert_eq!(fl_dequeue(queue, 0, &raw mut out), FL_DEAD);
+            assert_eq!((fl_enqueue_burst(queue, 0, &raw const packet, 1), fl_purge(queue, 0)), (0, 0));
+            assert_eq!((fl_peek_bytes(queue, 0), fl_ready_at(queue)), (0, u64::MAX));
+            assert_eq!(fl_change(queue, c"droptail".as_ptr(), ptr::null_mut(), 0), -1);
+            fl_queue_free(queue);
+        }
     }
 }

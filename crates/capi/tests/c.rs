@@ -319,6 +319,47 @@ fn relayed(into: &UdpSocket, to: SocketAddr) -> std::io::Result<usize> {
     Ok(received)
 }
 
+/// Would catch a library that is installed without a part, and functions that the header or the man page lacks.
+#[test]
+fn an_installed_library_can_be_used() -> Outcome {
+    if Command::new("pkg-config").arg("--version").output().is_err() {
+        skip::because("pkg-config", "there is no pkg-config");
+        return Ok(());
+    }
+    let folder = env::current_exe()?.parent().ok_or("a program is in a folder")?.to_owned();
+    let prefix = folder.join("capi-installed");
+    let profile = folder.parent().and_then(Path::file_name).ok_or("a profile has a folder")?;
+    text(Command::new(Path::new(CRATE).join("install")).arg(&prefix).env("PROFILE", profile).output()?)?;
+    let options = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "fairlane"])
+        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+        .output()?;
+    let program = folder.join("capi-shared");
+    let compiled = Command::new("cc")
+        .arg(Path::new(CRATE).join("tests/checks.c"))
+        .args(text(options)?.split_whitespace())
+        .args(["-lpthread", "-o"])
+        .arg(&program)
+        .output()?;
+    text(compiled)?;
+    let many = Command::new(&program).arg("many").env("LD_LIBRARY_PATH", prefix.join("lib")).output()?;
+    assert_eq!(text(many)?, "twice or never 0\n");
+    let header = fs::read_to_string(prefix.join("include/fairlane.h"))?;
+    let page = fs::read_to_string(prefix.join("share/man/man3/libfairlane.3"))?;
+    let symbols =
+        text(Command::new("nm").args(["-D", "--defined-only"]).arg(prefix.join("lib/libfairlane.so")).output()?)?;
+    let symbols: Vec<&str> = symbols
+        .lines()
+        .filter_map(|line| line.split_whitespace().last())
+        .filter(|name| name.starts_with("fl_"))
+        .collect();
+    assert_eq!(symbols.len(), 20, "{symbols:?}");
+    for name in symbols {
+        assert!(header.contains(&format!("{name}(")) && page.contains(&format!(".Fn {name} ")), "{name}");
+    }
+    Ok(())
+}
+
 /// Would catch a header that C++ does not read.
 #[test]
 fn the_header_is_one_of_c_plus_plus() -> Outcome {
