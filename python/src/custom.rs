@@ -146,7 +146,7 @@ fn read_reason(name: &str) -> PyResult<Reason> {
 }
 
 /// State that a run shares with its disciplines: the first error, and the control that stops the run.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct RunState {
     pub(crate) control: Control,
     failed: Mutex<Option<PyErr>>,

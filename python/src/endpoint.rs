@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::custom::time;
+use crate::custom::{RunState, time};
 use crate::errors;
 use crate::raised::{Raised, fail};
 
@@ -52,12 +52,13 @@ impl Endpoint for Idle {
 }
 
 /// Returns the endpoints of flow `index` of `group`, which one of `makers` makes from that number and a seed; `None` if
-/// there is none for this group.
+/// there is none for this group. `heard` returns true after Ctrl-C, which then stops the run of this state.
 pub(crate) fn make(
     py: Python<'_>,
     makers: &[(String, Py<PyAny>)],
     (group, index, seed): (&str, u32, Seed),
     raised: &Raised,
+    heard: Option<(&Bound<'_, PyAny>, &Arc<RunState>)>,
 ) -> PyResult<Option<Pair>> {
     let Some((_, maker)) = makers.iter().find(|(name, _)| name == group) else { return Ok(None) };
     let made = maker.bind(py).call1((index, seed.stream("python").bits()))?;
@@ -66,7 +67,8 @@ pub(crate) fn make(
         let message = format!("endpoints: what makes \"{group}\" returned {what}: return two, the source and the sink");
         PyTypeError::new_err(message)
     })?;
-    let own = |object| OwnEndpoint::new(py, object, raised);
+    let listener = || heard.map(|(heard, run)| Listener::new(heard, run));
+    let own = |object| OwnEndpoint::new(py, object, raised, listener());
     Ok(Some(Pair::new(own(source)?, own(sink)?)))
 }
 
@@ -80,6 +82,39 @@ struct Defined {
     delivered_bytes: bool,
 }
 
+/// Timers between two looks at Ctrl-C: some milliseconds.
+const LOOK_EVERY: u32 = 1 << 10;
+
+/// Hears Ctrl-C in a run whose endpoints have timers and send nothing, which an observer of packets would miss.
+#[derive(Debug)]
+struct Listener {
+    heard: Py<PyAny>,
+    run: Arc<RunState>,
+    timers: u32,
+}
+
+impl Listener {
+    fn new(heard: &Bound<'_, PyAny>, run: &Arc<RunState>) -> Self {
+        Self { heard: heard.clone().unbind(), run: Arc::clone(run), timers: 0 }
+    }
+
+    /// Counts a timer, and listens from time to time.
+    fn count(&mut self) {
+        self.timers = self.timers.wrapping_add(1);
+        if self.timers.is_multiple_of(LOOK_EVERY) {
+            let heard = |py: Python<'_>| {
+                py.check_signals()?;
+                self.heard.bind(py).call0()?.is_truthy()
+            };
+            match Python::attach(heard) {
+                Ok(true) => self.run.control.stop(),
+                Ok(false) => {}
+                Err(error) => self.run.fail(error),
+            }
+        }
+    }
+}
+
 /// An endpoint that is an object in Python.
 #[derive(Debug)]
 struct OwnEndpoint {
@@ -88,10 +123,11 @@ struct OwnEndpoint {
     /// The members of `fairlane.Ecn`, in the order of their numbers.
     fields: [Py<PyAny>; 4],
     raised: Raised,
+    listener: Option<Listener>,
 }
 
 impl OwnEndpoint {
-    fn new(py: Python<'_>, object: Bound<'_, PyAny>, raised: &Raised) -> PyResult<Self> {
+    fn new(py: Python<'_>, object: Bound<'_, PyAny>, raised: &Raised, listener: Option<Listener>) -> PyResult<Self> {
         let module = py.import("fairlane.endpoint")?;
         let (class, ecn) = (module.getattr("Endpoint")?, module.getattr("Ecn")?);
         for method in ["receive", "transmit"] {
@@ -118,6 +154,7 @@ impl OwnEndpoint {
             fields: [field(0)?, field(1)?, field(2)?, field(3)?],
             object: object.unbind(),
             raised: Arc::clone(raised),
+            listener,
         })
     }
 
@@ -171,6 +208,9 @@ impl Endpoint for OwnEndpoint {
     }
 
     fn on_timer(&mut self, now: Time) {
+        if let Some(listener) = &mut self.listener {
+            listener.count();
+        }
         if self.has.on_timer {
             self.call("on_timer", (now.as_secs(),), |_| Ok(()));
         }

@@ -117,7 +117,7 @@ pub(crate) fn run_custom(
             made.map_err(|error| shared.fail(error)).ok()
         };
         let ends = |group: &str, index: u32, seed: Seed| {
-            let made = endpoint::make(py, &makers.endpoints, (group, index, seed), &raised);
+            let made = endpoint::make(py, &makers.endpoints, (group, index, seed), &raised, Some((heard, &shared)));
             made.map_err(|error| shared.fail(error)).ok().flatten()
         };
         let brought = Brought::default().with_disciplines(own).with_endpoints(ends);

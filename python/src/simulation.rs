@@ -99,7 +99,7 @@ impl Simulation {
         let raised = Raised::default();
         let shared = Arc::new(RunState::with(makers.install(py, &mut scenario, &raised)?));
         let mut brought = Brought::default().with_endpoints(|group: &str, index: u32, seed: Seed| {
-            let made = endpoint::make(py, &makers.endpoints, (group, index, seed), &raised);
+            let made = endpoint::make(py, &makers.endpoints, (group, index, seed), &raised, None);
             made.map_err(|error| shared.fail(error)).ok().flatten()
         });
         if let Some(factory) = factory {

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import fairlane as fl
 import pytest
 from choke import Choke
+from every_name import flood
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +66,41 @@ def test_a_run_keeps_what_was_measured() -> None:
     with interrupted(0.2, "before anything was measured") as stopped:
         scenario(duration="1000000s", warmup="999999s").run()
     assert len(stopped.value.outcomes) == 0
+
+
+def test_a_run_with_a_transport_in_python_keeps_what_was_measured() -> None:
+    """Would catch Ctrl-C that is heard at the end only, or told as a mistake of the endpoint."""
+    flows = [{"name": "own", "kind": "endpoint"}]
+    long = fl.Scenario.dumbbell(rate="1mbit", duration="1000000s", flows=flows)
+    with interrupted(1.0, "0 outcomes are complete, 1 in part") as stopped:
+        long.run(endpoints={"own": flood}, runs=2)
+    (outcome,) = stopped.value.outcomes
+    assert outcome.partial
+    assert outcome.flow("own/0")["delivered"] > 0
+
+
+def test_a_transport_that_only_waits_hears_it() -> None:
+    """Would catch a run that looks for Ctrl-C at packets only."""
+
+    class Waits(fl.Endpoint):
+        at = 0.0
+
+        def receive(self, now: float, datagram: bytes, ecn: fl.Ecn) -> None:
+            pass
+
+        def transmit(self, now: float) -> None:
+            pass
+
+        def deadline(self) -> float:
+            return self.at
+
+        def on_timer(self, now: float) -> None:
+            self.at = now + 1e-3
+
+    flows = [{"name": "own", "kind": "endpoint"}]
+    long = fl.Scenario.dumbbell(rate="1mbit", duration="1000000s", flows=flows)
+    with interrupted(0.5, "0 outcomes are complete, 1 in part"):
+        long.run(endpoints={"own": lambda *_: (Waits(), Waits())})
 
 
 @UNRAISABLE

@@ -82,7 +82,7 @@ def test_disciplines_are_an_axis_of_a_sweep(scenario: fl.Scenario, tmp_path_fact
     other = {"bottleneck.queue": {"a": fl.Choke(limit=31), "b": fl.Cake()}}
     with pytest.raises(fl.ScenarioError, match="it has other points"):
         scenario.sweep(other, out=out)
-    with pytest.raises(ValueError, match="written in Python runs here"):
+    with pytest.raises(fl.ScenarioError, match="it has other points, it has other code written in Python"):
         scenario.sweep({"bottleneck.queue": [Fifo]}, out=out)
     with pytest.raises(fl.ScenarioError, match=r"flows\.cbr: a discipline written in Python belongs to a queue"):
         scenario.sweep({"flows.cbr": [Fifo]})
