@@ -119,7 +119,7 @@ capi:
 PREFIX ?= /usr/local
 
 install-capi: capi
-	PROFILE=$(PROFILE) crates/capi/install "$(PREFIX)"
+	BUILT=target/$(PROFILE) crates/capi/install "$(PREFIX)"
 
 packages: build
 	@scripts/setup packages

@@ -27,6 +27,22 @@ class Short(fl.Discipline):
         return self.queue.pop(0) if self.queue else None
 
 
+class Polling(fl.Application):
+    """Asks for 20 packets, one second after those before have come."""
+
+    def on_start(self, server: fl.Server) -> None:
+        self.asked, self.end = server.now, server.send(20)
+
+    def on_data(self, received: int, client: fl.Client) -> None:
+        if received == self.end:
+            self.end = -1
+            client.completed(client.now - self.asked)
+            client.request(100, pause=1.0)
+
+    def on_request(self, server: fl.Server) -> None:
+        self.on_start(server)
+
+
 class Gentle(fl.CongestionControl):
     """Loses a quarter to congestion."""
 

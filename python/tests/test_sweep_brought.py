@@ -117,6 +117,21 @@ def test_a_worker_without_the_module_ends_the_sweep() -> None:
         dumbbell().sweep(brought.VARIED, executor=Through(executor, hide))
 
 
+def test_applications_run_on_executors(tmp_path: Path) -> None:
+    """Would catch points that run with the application of the scenario."""
+    parts: dict[str, Any] = {"applications": {"ftp": brought.Polling}}
+    varied = {"bottleneck.queue": ["droptail", "fq-codel"]}
+    alone = [dumbbell().run(queue=name, **parts).group("ftp") for name in varied["bottleneck.queue"]]
+    assert alone[1]["transfers"]["completed"] > 0
+    with processes() as executor:
+        for outcomes in (dumbbell().sweep(varied, **parts), dumbbell().sweep(varied, executor=executor, **parts)):
+            assert [outcome.group("ftp") for outcome in outcomes] == alone
+    out = tmp_path / "sweep.parquet"
+    assert dumbbell().sweep(varied, out=out, **parts).done == 2
+    with pytest.raises(fl.ScenarioError, match="it has other code written in Python"):
+        dumbbell().sweep(varied, out=out)
+
+
 def test_a_point_that_raises_does_not_sink_the_others() -> None:
     varied = {"bottleneck.queue": [brought.Short, brought.Faulty]}
     with processes() as executor, pytest.warns(RuntimeWarning, match="1 of 2 points failed, the first with ZeroDiv"):

@@ -307,6 +307,14 @@ int32_t fl_change(struct fl_queue *queue, const char *text, char *error, size_t 
 size_t fl_purge(struct fl_queue *queue, uint64_t now);
 
 /*
+ Returns the error that ended the queue; NULL if it is alive. It is valid until fl_queue_free.
+
+ Undefined unless:
+ As fl_enqueue.
+ */
+const char *fl_error(const struct fl_queue *queue);
+
+/*
  Writes the state of the queue to `status`. Returns 0, or FL_DEAD.
 
  Undefined unless:
@@ -330,14 +338,6 @@ int32_t fl_get_counters(struct fl_queue *queue, struct fl_counters *counters);
  As fl_enqueue; `dropped` and `marked` are NULL, or can be written.
  */
 int32_t fl_get_reason(struct fl_queue *queue, uint32_t reason, struct fl_count *dropped, struct fl_count *marked);
-
-/*
- Returns the error that ended the queue; NULL if it is alive. It is valid until fl_queue_free.
-
- Undefined unless:
- As fl_enqueue.
- */
-const char *fl_error(const struct fl_queue *queue);
 
 #ifdef __cplusplus
 }  // extern "C"

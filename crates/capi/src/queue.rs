@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{mem, ptr, slice};
 
 use fairlane_qdisc::{
-    BoxQdisc, Host, Packet as _, Qdisc, QdiscParameters, Rate, Reason, ReplaceableQdisc, Seed, Status, Time,
+    BoxQdisc, Counters, Host, Packet as _, Qdisc, QdiscParameters, Rate, ReplaceableQdisc, Seed, Status, Time,
 };
 
-use crate::packet::{Held, Told, fl_event, fl_packet, number_of};
+use crate::packet::{Held, Told, fl_event, fl_packet};
 use crate::text;
 
 /// The answer of a queue that an error of the library has ended; fl_error tells it. It takes no packets and gives none.
@@ -32,48 +32,6 @@ enum Discipline {
     First(BoxQdisc<Held>),
     /// It has been replaced, and the ones before it may still have packets.
     Replaced(Box<ReplaceableQdisc<Held>>),
-}
-
-/// The state of a queue.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct fl_status {
-    /// The packets in the queue.
-    pub packets: u64,
-    /// The bytes in the queue.
-    pub bytes: u64,
-    /// The average queue that the discipline goes by, in packets or bytes; NaN where it keeps none.
-    pub average: f64,
-    /// The probability, from 0 to 1, of a drop or mark; NaN where no single number holds.
-    pub probability: f64,
-    /// When a packet may leave, in nanoseconds, although none may now; UINT64_MAX where nothing is held back.
-    pub ready_at: u64,
-    /// The flows of which the discipline keeps state; UINT64_MAX where it keeps none or does not count.
-    pub flows: u64,
-}
-
-/// A number of packets, and of their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct fl_count {
-    /// The packets.
-    pub packets: u64,
-    /// The bytes.
-    pub bytes: u64,
-}
-
-/// The counts of a queue since it was created, or purged.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct fl_counters {
-    /// All packets that came.
-    pub arrived: fl_count,
-    /// Packets that left by fl_dequeue.
-    pub departed: fl_count,
-    /// Dropped packets.
-    pub dropped: fl_count,
-    /// Marked packets.
-    pub marked: fl_count,
 }
 
 /// Creates a queue as `text` describes it: a discipline and its parameters, "choke limit=300p min=100p", between spaces
@@ -329,86 +287,6 @@ pub unsafe extern "C" fn fl_purge(queue: *mut fl_queue, now: u64) -> usize {
     purged.unwrap_or(0)
 }
 
-/// Writes the state of the queue to `status`. Returns 0, or FL_DEAD.
-///
-/// # Safety
-/// As fl_enqueue; `status` is NULL, or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fl_get_status(queue: *mut fl_queue, status: *mut fl_status) -> i32 {
-    // SAFETY: the caller promises it.
-    let (Some(queue), Some(out)) = (unsafe { queue.as_mut() }, unsafe { status.as_mut() }) else { return FL_DEAD };
-    let Some(status) = queue.ask(|queue| queue.status()) else { return FL_DEAD };
-    *out = fl_status {
-        packets: status.packets as u64,
-        bytes: status.bytes,
-        average: status.average.unwrap_or(f64::NAN),
-        probability: status.probability.unwrap_or(f64::NAN),
-        ready_at: status.ready_at.map_or(u64::MAX, Time::as_nanos),
-        flows: status.flows.map_or(u64::MAX, |flows| flows as u64),
-    };
-    0
-}
-
-/// Writes the counts of the queue to `counters`. Returns 0, or FL_DEAD.
-///
-/// # Safety
-/// As fl_enqueue; `counters` is NULL, or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fl_get_counters(queue: *mut fl_queue, counters: *mut fl_counters) -> i32 {
-    // SAFETY: the caller promises it.
-    let (Some(queue), Some(out)) = (unsafe { queue.as_mut() }, unsafe { counters.as_mut() }) else { return FL_DEAD };
-    let counted = queue.ask(|queue| {
-        let counters = queue.discipline.get().counters();
-        let mut departed = fl_count::from(counters.departed);
-        // One that was asked for has not left.
-        if let Some(next) = &queue.next {
-            departed.packets -= 1;
-            departed.bytes -= u64::from(next.bytes());
-        }
-        fl_counters {
-            arrived: counters.arrived.into(),
-            departed,
-            dropped: counters.dropped_total().into(),
-            marked: counters.marked_total().into(),
-        }
-    });
-    counted.map_or(FL_DEAD, |counted| {
-        *out = counted;
-        0
-    })
-}
-
-/// Writes the packets that were dropped and marked for a reason; either pointer may be NULL. Returns 0; or -1 if there
-/// is no such reason, or the queue is dead.
-///
-/// # Safety
-/// As fl_enqueue; `dropped` and `marked` are NULL, or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fl_get_reason(
-    queue: *mut fl_queue,
-    reason: u32,
-    dropped: *mut fl_count,
-    marked: *mut fl_count,
-) -> i32 {
-    let Some(reason) = Reason::ALL.into_iter().find(|known| number_of(*known) == reason) else { return -1 };
-    // SAFETY: the caller promises it.
-    let Some(queue) = (unsafe { queue.as_mut() }) else { return FL_DEAD };
-    let counted = queue.ask(|queue| {
-        let counters = queue.discipline.get().counters();
-        (fl_count::from(counters.dropped(reason)), fl_count::from(counters.marked(reason)))
-    });
-    let Some((drops, marks)) = counted else { return FL_DEAD };
-    // SAFETY: the caller promises it.
-    if let Some(dropped) = unsafe { dropped.as_mut() } {
-        *dropped = drops;
-    }
-    // SAFETY: the caller promises it.
-    if let Some(marked) = unsafe { marked.as_mut() } {
-        *marked = marks;
-    }
-    0
-}
-
 /// Returns the error that ended the queue; NULL if it is alive. It is valid until fl_queue_free.
 ///
 /// # Safety
@@ -429,7 +307,7 @@ impl fl_queue {
     }
 
     /// Calls `act`; `None` if the queue is dead, or dies by it.
-    fn ask<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
+    pub(crate) fn ask<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.error.is_some() {
             return None;
         }
@@ -461,13 +339,20 @@ impl fl_queue {
         self.discipline.get_mut().dequeue(now, &mut self.told).map(Held::leave)
     }
 
-    fn status(&self) -> Status {
-        let mut status = self.discipline.get().status();
-        if let Some(next) = &self.next {
-            status.packets += 1;
-            status.bytes += u64::from(next.bytes());
-        }
+    pub(crate) fn status(&self) -> Status {
+        let (mut status, (packets, bytes)) = (self.discipline.get().status(), self.peeked());
+        status.packets += packets as usize;
+        status.bytes += bytes;
         status
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        self.discipline.get().counters()
+    }
+
+    /// Returns the packets and bytes that have left the discipline and not the queue.
+    pub(crate) fn peeked(&self) -> (u64, u64) {
+        self.next.as_ref().map_or((0, 0), |next| (1, u64::from(next.bytes())))
     }
 }
 
@@ -508,12 +393,6 @@ fn built(text: &str, host: &Host) -> Result<(QdiscParameters, BoxQdisc<Held>), S
     let parameters: QdiscParameters = text.parse().map_err(|error| format!("{error}"))?;
     let discipline = parameters.build(host).map_err(|error| format!("{} {error}", parameters.kind()))?;
     Ok((parameters, discipline))
-}
-
-impl From<fairlane_qdisc::Count> for fl_count {
-    fn from(fairlane_qdisc::Count { packets, bytes }: fairlane_qdisc::Count) -> Self {
-        Self { packets, bytes }
-    }
 }
 
 #[cfg(test)]

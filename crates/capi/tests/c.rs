@@ -328,8 +328,7 @@ fn an_installed_library_can_be_used() -> Outcome {
     }
     let folder = env::current_exe()?.parent().ok_or("a program is in a folder")?.to_owned();
     let prefix = folder.join("capi-installed");
-    let profile = folder.parent().and_then(Path::file_name).ok_or("a profile has a folder")?;
-    text(Command::new(Path::new(CRATE).join("install")).arg(&prefix).env("PROFILE", profile).output()?)?;
+    text(Command::new(Path::new(CRATE).join("install")).arg(&prefix).env("BUILT", &folder).output()?)?;
     let options = Command::new("pkg-config")
         .args(["--cflags", "--libs", "fairlane"])
         .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))

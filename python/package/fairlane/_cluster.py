@@ -31,7 +31,7 @@ class Sweep(NamedTuple):
     points: list[Point]
     disciplines: list[tuple[str, str, dict[str, Any]]]
     own: dict[tuple[str, str], Callable[..., object]]
-    endpoints: list[tuple[str, Callable[..., object]]]
+    parts: list[tuple[str, str, Callable[..., object]]]
     runs: int
     jobs: int | None
     progress: Progress
@@ -81,7 +81,7 @@ def filed(sweep: Sweep, out: str | os.PathLike[str]) -> SweepFile:
     """All rows in a file, in the order of the points."""
     path = Path(out)
     own = [[*pair, identity_of(made)] for pair, made in sweep.own.items()]
-    own += [[group, identity_of(made)] for group, made in sweep.endpoints]
+    own += [[name, group, identity_of(made)] for name, group, made in sweep.parts]
     asked = identity(sweep.document, sweep.points, sweep.disciplines, own, sweep.runs, sweep.at)
     journal = Journal(path, asked, sweep.points)
     if journal.finished is not None:
@@ -121,8 +121,8 @@ def _distribute(sweep: Sweep, todo: list[int], sink: Sink, *, rows: bool) -> Non
         # Threads of this process take classes as they are.
         pack = packed if sweep.executor is not None else lambda _key, made: made
         own = [(*pair, pack(pair[0], made)) for pair, made in sweep.own.items()]
-        ends = [(group, pack("endpoints", made)) for group, made in sweep.endpoints]
-        work = Work(*scenario, sweep.runs, jobs, sweep.disciplines, own, ends, sweep.at, rows, _core.__version__)
+        parts = [(name, group, pack(name, made)) for name, group, made in sweep.parts]
+        work = Work(*scenario, sweep.runs, jobs, sweep.disciplines, own, parts, sweep.at, rows, _core.__version__)
         begin: Callable[..., None] = functools.partial(distribute, work, sweep.points, todo, sink)
         if sweep.executor is None:
             with here(sweep.jobs) as (executor, stop):

@@ -109,9 +109,23 @@ class Brought:
         """What makes the parts, as the compiled part takes it."""
         return {"congestion": self.congestion, "applications": self.applications, "endpoints": self.endpoints}
 
+    def parts(self) -> list[tuple[str, str, Any]]:
+        """What makes applications and endpoints, each after the name of its parameter and its group."""
+        makers = {"applications": self.applications, "endpoints": self.endpoints}
+        return [(name, group, made) for name, all_ in makers.items() for group, made in all_]
+
+    @staticmethod
+    def of(parts: list[tuple[str, str, Any]]) -> Brought:
+        """The parts of a run that :meth:`parts` has returned."""
+
+        def named(name: str) -> dict[str, Any]:
+            return {group: made for part, group, made in parts if part == name}
+
+        return Brought(applications=named("applications"), endpoints=named("endpoints"))
+
     def with_congestion(self, group: str, made: OwnCongestion) -> Brought:
         """These with a congestion control for a group of flows."""
-        return Brought({**dict(self.congestion), group: made}, dict(self.endpoints))
+        return Brought({**dict(self.congestion), group: made}, dict(self.applications), dict(self.endpoints))
 
 
 def _by_group(name: str, given: Mapping[str, Any] | None, example: str) -> list[tuple[str, Any]]:

@@ -69,7 +69,8 @@ class Work(NamedTuple):
         disciplines: The disciplines that are varied: the key, the text that stands for one, and its table.
         own: Disciplines and congestion controls written in Python that are varied: the key, the text that stands for
             one, and it, or the bytes from which a worker gets it.
-        endpoints: Groups of endpoints with what makes them, or the bytes from which a worker gets it.
+        parts: What makes the applications and endpoints of a group of flows, after the name of its parameter and the
+            group, or the bytes from which a worker gets it.
         at: The queue that summaries show, if one was asked for.
         rows: True if rows of the table of groups are returned instead of whole outcomes.
         version: The version of this package.
@@ -81,7 +82,7 @@ class Work(NamedTuple):
     jobs: int
     disciplines: list[tuple[str, str, dict[str, Any]]]
     own: list[tuple[str, str, bytes | Callable[..., object]]]
-    endpoints: list[tuple[str, bytes | Callable[..., object]]]
+    parts: list[tuple[str, str, bytes | Callable[..., object]]]
     at: str | None
     rows: bool
     version: str
@@ -121,7 +122,7 @@ def work(
     document = _core.Document.parse(work_.name, work_.text)
     # One that this worker cannot import ends the sweep, since no point is the cause.
     own = {(key, label): loaded(sent) for key, label, sent in work_.own}
-    brought = Brought(None, {group: loaded(sent) for group, sent in work_.endpoints})
+    brought = Brought.of([(name, group, loaded(sent)) for name, group, sent in work_.parts])
     try:
         outcomes: list[tuple[str, Any]] = _outcomes(work_, document, points, own, brought, stop)
     except Exception as error:  # noqa: BLE001 - every exception of a point is reported

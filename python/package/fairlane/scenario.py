@@ -459,6 +459,7 @@ class Scenario:
             executor: SomeExecutor | None = None,
             chunk: int | None = None,
             at: str | None = None,
+            applications: Mapping[str, OwnApplication] | None = None,
             endpoints: Mapping[str, OwnEndpoints] | None = None,
             out: None = None,
         ) -> Outcomes: ...
@@ -474,6 +475,7 @@ class Scenario:
             executor: SomeExecutor | None = None,
             chunk: int | None = None,
             at: str | None = None,
+            applications: Mapping[str, OwnApplication] | None = None,
             endpoints: Mapping[str, OwnEndpoints] | None = None,
             out: str | os.PathLike[str],
         ) -> SweepFile: ...
@@ -489,6 +491,7 @@ class Scenario:
         executor: SomeExecutor | None = None,
         chunk: int | None = None,
         at: str | None = None,
+        applications: Mapping[str, OwnApplication] | None = None,
         endpoints: Mapping[str, OwnEndpoints] | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> Outcomes | SweepFile:
@@ -509,6 +512,7 @@ class Scenario:
                 what is written in Python, or the package cloudpickle sends the code.
             chunk: Number of points in one unit of work for an executor; by default as many as take a second.
             at: As in :meth:`compare`.
+            applications: As in :meth:`run`, for all points.
             endpoints: As in :meth:`run`, for all points.
             out: A Parquet file for the rows of :attr:`Outcomes.groups`, for sweeps whose outcomes exceed the memory.
                 Finished points are kept in ``FILE.part`` until all are; the same call continues after an interruption.
@@ -533,7 +537,7 @@ class Scenario:
         size = None if chunk is None else count("chunk", chunk)
         document = self._seeded(seed)
         _runs.check_at(document, at)
-        brought = _runs.Brought(None, endpoints)
+        brought = _runs.Brought(None, applications, endpoints)
         try:
             with CtrlC(at_once=True) as heard:
                 plan = Plan(document, varied)
@@ -549,8 +553,8 @@ class Scenario:
             return _runs.swept(document, plan, how, at, brought)
         from fairlane._cluster import Sweep, filed, gathered
 
-        ends = brought.endpoints
-        made = document, plan.points, plan.disciplines, plan.own, ends, how.runs, how.jobs, progress
+        parts = brought.parts()
+        made = document, plan.points, plan.disciplines, plan.own, parts, how.runs, how.jobs, progress
         sweep = Sweep(*made, executor, size, at)
         return gathered(sweep) if out is None else filed(sweep, out)
 
