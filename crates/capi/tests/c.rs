@@ -319,21 +319,27 @@ fn relayed(into: &UdpSocket, to: SocketAddr) -> std::io::Result<usize> {
     Ok(received)
 }
 
+/// Installs the library and returns the folder; `None` without pkg-config, which programs find it with.
+fn installed(name: &str) -> Result<Option<PathBuf>, Box<dyn std::error::Error>> {
+    if Command::new("pkg-config").arg("--version").output().is_err() {
+        skip::because("pkg-config", "there is no pkg-config");
+        return Ok(None);
+    }
+    let folder = env::current_exe()?.parent().ok_or("a program is in a folder")?.to_owned();
+    let prefix = folder.join(name);
+    text(Command::new(Path::new(CRATE).join("install")).arg(&prefix).env("BUILT", &folder).output()?)?;
+    Ok(Some(prefix))
+}
+
 /// Would catch a library that is installed without a part, and functions that the header or the man page lacks.
 #[test]
 fn an_installed_library_can_be_used() -> Outcome {
-    if Command::new("pkg-config").arg("--version").output().is_err() {
-        skip::because("pkg-config", "there is no pkg-config");
-        return Ok(());
-    }
-    let folder = env::current_exe()?.parent().ok_or("a program is in a folder")?.to_owned();
-    let prefix = folder.join("capi-installed");
-    text(Command::new(Path::new(CRATE).join("install")).arg(&prefix).env("BUILT", &folder).output()?)?;
+    let Some(prefix) = installed("capi-installed")? else { return Ok(()) };
     let options = Command::new("pkg-config")
         .args(["--cflags", "--libs", "fairlane"])
         .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
         .output()?;
-    let program = folder.join("capi-shared");
+    let program = prefix.join("checks");
     let compiled = Command::new("cc")
         .arg(Path::new(CRATE).join("tests/checks.c"))
         .args(text(options)?.split_whitespace())
@@ -345,17 +351,34 @@ fn an_installed_library_can_be_used() -> Outcome {
     assert_eq!(text(many)?, "twice or never 0\n");
     let header = fs::read_to_string(prefix.join("include/fairlane.h"))?;
     let page = fs::read_to_string(prefix.join("share/man/man3/libfairlane.3"))?;
-    let symbols =
-        text(Command::new("nm").args(["-D", "--defined-only"]).arg(prefix.join("lib/libfairlane.so")).output()?)?;
-    let symbols: Vec<&str> = symbols
-        .lines()
-        .filter_map(|line| line.split_whitespace().last())
-        .filter(|name| name.starts_with("fl_"))
-        .collect();
-    assert_eq!(symbols.len(), 20, "{symbols:?}");
-    for name in symbols {
+    let library = prefix.join("lib/libfairlane.so");
+    let symbols = text(Command::new("nm").args(["-D", "--defined-only"]).arg(library).output()?)?;
+    let names = symbols.lines().filter_map(|line| line.split_whitespace().last());
+    let names: Vec<&str> = names.filter(|name| name.starts_with("fl_")).collect();
+    assert_eq!(names.len(), 20, "{names:?}");
+    for name in names {
         assert!(header.contains(&format!("{name}(")) && page.contains(&format!(".Fn {name} ")), "{name}");
     }
+    Ok(())
+}
+
+/// Would catch a package for Go that does not build, or whose tests fail.
+#[test]
+fn the_package_for_go_passes_its_tests() -> Outcome {
+    let Some(prefix) = installed("capi-for-go")? else { return Ok(()) };
+    let folder = Path::new(CRATE).join("../../contrib/go");
+    let go = |arguments: &[&str]| {
+        let mut command = Command::new("go");
+        command.args(arguments).current_dir(&folder).env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+        command.env("LD_LIBRARY_PATH", prefix.join("lib")).env("GOPROXY", "off").env("CGO_ENABLED", "1").output()
+    };
+    if let Err(error) = go(&["version"]) {
+        skip::because("go", error.to_string());
+        return Ok(());
+    }
+    text(go(&["vet", "./..."])?)?;
+    let tested = text(go(&["test", "-count=1", "./..."])?)?;
+    assert!(tested.starts_with("ok"), "{tested}");
     Ok(())
 }
 

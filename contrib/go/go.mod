@@ -1,0 +1,3 @@
+module github.com/fairlane/fairlane/contrib/go
+
+go 1.21
