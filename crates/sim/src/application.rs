@@ -96,8 +96,7 @@ impl Server<'_> {
     /// not delivered is lost, with the requests on their way.
     pub fn reconnect(&mut self) {
         let session = &mut *self.session;
-        session.left = session.left.or(Some(session.supplied));
-        session.supplied = 0;
+        (session.reconnects, session.supplied) = (true, 0);
         session.asked.clear();
         session.requests.clear();
     }
@@ -154,6 +153,13 @@ impl Client<'_> {
     }
 }
 
+impl Session {
+    /// Returns the number of the last request that an acknowledgement brings which leaves now; 0 for none.
+    pub(crate) fn request(&self) -> u32 {
+        self.asked.last().map_or(0, |(number, _)| *number)
+    }
+}
+
 /// The state of an application's connection, and what the application asks for.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
@@ -165,8 +171,8 @@ pub(crate) struct Session {
     pub(crate) stopped: bool,
     /// The packets of the connection so far.
     pub(crate) supplied: u32,
-    /// The packets of the connection that is to be left for a new one.
-    pub(crate) left: Option<u32>,
+    /// The connection is to be left for a new one.
+    pub(crate) reconnects: bool,
     /// When the timer expires.
     pub(crate) timer: Option<Time>,
     /// The flows to wake, by their numbers in the group, and when.
@@ -177,8 +183,9 @@ pub(crate) struct Session {
     pub(crate) request_bytes: u32,
     /// An acknowledgement leaves at once.
     pub(crate) acknowledges: bool,
-    /// The requests that the server does not have: each arrives when this many packets have been acknowledged, after
-    /// its pause.
+    /// The requests so far.
+    pub(crate) made: u32,
+    /// The requests that the server does not have, by their numbers from 1, and the pauses before them.
     pub(crate) asked: Vec<(u32, Duration)>,
     /// When the requests arrive that have been acknowledged.
     pub(crate) requests: Vec<Time>,

@@ -27,16 +27,19 @@ pub(crate) struct AckOptions {
     pub(crate) sack: SackBlocks,
     /// The one-way delay of the segment that caused it.
     pub(crate) delay: Option<Duration>,
+    /// The number of the last request of an [application](crate::application) that it brings; 0 for none.
+    pub(crate) request: u32,
 }
 
 impl SackTable {
-    /// Stores the options of `ack` and returns their index, or [`NO_SACK`] if there are none.
+    /// Stores the options of `ack`, which brings the requests up to this number, and returns their index, or [`NO_SACK`]
+    /// if there are none.
     #[inline(always)]
-    pub(crate) fn keep(&mut self, ack: &Ack) -> u32 {
-        if ack.sack.is_empty() && ack.delay.is_none() {
+    pub(crate) fn keep(&mut self, ack: &Ack, request: u32) -> u32 {
+        if ack.sack.is_empty() && ack.delay.is_none() && request == 0 {
             return NO_SACK;
         }
-        self.store(AckOptions { sack: ack.sack, delay: ack.delay })
+        self.store(AckOptions { sack: ack.sack, delay: ack.delay, request })
     }
 
     /// Stores `options` and returns their index.

@@ -121,6 +121,96 @@ fn calls_come_when_packets_do() -> Outcome {
     Ok(())
 }
 
+/// Sends without end, and asks with each seventh packet that comes, also with those out of order.
+#[derive(Debug, Default)]
+struct Asking {
+    packets: u32,
+    asked: Vec<Time>,
+    shortest: Arc<Mutex<Vec<Duration>>>,
+}
+
+impl Application for Asking {
+    fn on_start(&mut self, server: &mut Server<'_>) {
+        server.send(u32::MAX);
+    }
+    fn on_data(&mut self, _received: u32, client: &mut Client<'_>) {
+        self.packets += 1;
+        if self.packets.is_multiple_of(7) {
+            self.asked.push(client.now());
+            client.request(0, Duration::ZERO);
+        }
+    }
+    fn on_request(&mut self, server: &mut Server<'_>) {
+        let took = server.now() - self.asked.remove(0);
+        self.shortest.lock().unwrap_or_else(PoisonError::into_inner).push(took);
+    }
+}
+
+/// An acknowledgement takes 12 ms and 3 · 0.32 µs. Would catch a request that comes with an acknowledgement that was on
+/// its way before it, and one that is lost.
+#[test]
+fn no_request_is_faster_than_its_path() -> Outcome {
+    for bottleneck in ["", "loss = 0.05", "reverse.loss = 0.2", "loss = 0.05\njitter = \"5ms\""] {
+        let took = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&took);
+        let control = each(move |_| Asking { shortest: Arc::clone(&shared), ..Asking::default() });
+        let text = format!(
+            r#"
+            duration = "5s"
+            [bottleneck]
+            rate = "1gbit"
+            delay = "10ms"
+            {bottleneck}
+            [access]
+            rate = "1gbit"
+            delay = "1ms"
+            [[flows]]
+            name = "own"
+            kind = "tcp"
+            source = "mine"
+            window = 40
+            tcp = {{ preset = "modern" }}
+            "#
+        );
+        let scenario = Document::parse("own.toml", &text)?.with_applications(["mine"]).scenario()?;
+        run(&scenario, 0, &control, &mut ())?;
+        let took = took.lock().unwrap_or_else(PoisonError::into_inner);
+        let least = took.iter().min().ok_or("no request")?;
+        assert!(took.len() > 50 && *least >= Duration::from_nanos(12_000_960), "{bottleneck}: {least} of {}", took.len());
+    }
+    Ok(())
+}
+
+/// Sends without end, and ten packets on a new connection later.
+#[derive(Debug, Default)]
+struct Leaving {
+    received: Arc<Mutex<u32>>,
+}
+
+impl Application for Leaving {
+    fn on_start(&mut self, server: &mut Server<'_>) {
+        server.send(u32::MAX);
+        server.set_timer(Time::from_nanos(500_000_000));
+    }
+    fn on_data(&mut self, received: u32, _client: &mut Client<'_>) {
+        *self.received.lock().unwrap_or_else(PoisonError::into_inner) = received;
+    }
+    fn on_timer(&mut self, server: &mut Server<'_>) {
+        server.reconnect();
+        server.send(10);
+    }
+}
+
+/// Would catch a new connection that is refused after data without end.
+#[test]
+fn a_new_connection_follows_one_without_end() -> Outcome {
+    let received = Arc::new(Mutex::new(0));
+    let shared = Arc::clone(&received);
+    run_own("1s", "", &each(move |_| Leaving { received: Arc::clone(&shared) }))?;
+    assert_eq!(*received.lock().unwrap_or_else(PoisonError::into_inner), 10);
+    Ok(())
+}
+
 /// The calls of `source = "rpc"`.
 #[derive(Debug, Default)]
 struct Calling {

@@ -143,10 +143,11 @@ impl Told {
         if called { Ok(()) } else { self.serve(now, |application, server| application.on_wake(server)) }
     }
 
-    /// Tells the server of an acknowledgement. The requests that travelled with it come after their pauses.
-    fn acknowledge(&mut self, now: Time, acknowledged: u32) -> Result<(), Problem> {
+    /// Tells the server of an acknowledgement. It brings the requests up to number `request`, which come after their
+    /// pauses.
+    fn acknowledge(&mut self, now: Time, acknowledged: u32, request: u32) -> Result<(), Problem> {
         let Session { index, asked, requests, wakes, .. } = &mut self.session;
-        for (_, pause) in asked.extract_if(.., |(after, _)| *after <= acknowledged) {
+        for (_, pause) in asked.extract_if(.., |(number, _)| *number <= request) {
             requests.push(now + pause);
             wakes.push((*index, now + pause));
         }
@@ -157,8 +158,11 @@ impl Told {
     /// it.
     fn receive(&mut self, now: Time, received: u32) -> Result<(bool, u32), Problem> {
         self.call(|application, session| application.on_data(received, &mut Client { now, session }))?;
-        let Session { packet, asking, asked, request_bytes, acknowledges, .. } = &mut self.session;
-        asked.extend(asking.drain(..).map(|pause| (received, pause)));
+        let Session { packet, asking, made, asked, request_bytes, acknowledges, .. } = &mut self.session;
+        for pause in asking.drain(..) {
+            *made += 1;
+            asked.push((*made, pause));
+        }
         let (acknowledges, bytes) = (std::mem::take(acknowledges), std::mem::take(request_bytes));
         if bytes > *packet {
             return Err(Problem::Request { bytes, packet: *packet });
@@ -212,9 +216,15 @@ impl Connection {
 
     /// Tells the application that data have been acknowledged.
     #[inline(never)]
-    pub(super) fn tell_of_ack<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
+    pub(super) fn tell_of_ack<O: Observer>(
+        &mut self,
+        now: Time,
+        request: u32,
+        common: &mut Common,
+        network: &mut Network<O>,
+    ) {
         let acknowledged = self.peers.sender.acknowledged();
-        self.serve(now, common, network, |told| told.acknowledge(now, acknowledged));
+        self.serve(now, common, network, |told| told.acknowledge(now, acknowledged, request));
     }
 
     /// Tells the application, once, that the flow has stopped.
@@ -243,9 +253,10 @@ impl Connection {
             network.failure = Some(told.error(End::Source, now, problem));
             return;
         }
-        if let Some(segments) = told.session.left.take() {
+        if std::mem::take(&mut told.session.reconnects) {
+            let sent = self.peers.sender.sent();
             // If the sequence numbers are used up, nothing is sent any more.
-            told.given = if self.peers.reconnect(now, &told.tcp, segments) { 0 } else { u32::MAX };
+            told.given = if self.peers.reconnect(now, &told.tcp, sent) { 0 } else { u32::MAX };
         }
         let supply = told.session.supplied;
         if supply > told.given && !told.session.stopped {
@@ -268,13 +279,14 @@ impl Connection {
         if network.failure.is_some() {
             return;
         }
-        let (acknowledges, request) = match told.receive(now, self.peers.receiver.next()) {
+        let (acknowledges, bytes) = match told.receive(now, self.peers.receiver.next()) {
             Ok(asked) => asked,
             Err(problem) => return network.failure = Some(told.error(End::Sink, now, problem)),
         };
         if acknowledges {
             received.ack = received.ack.or_else(|| self.peers.receiver.flush());
         }
-        self.answer_apart(now, (received.ack.as_ref(), request), common, network);
+        let request = told.session.request();
+        self.answer_apart(now, (received.ack.as_ref(), bytes, request), common, network);
     }
 }

@@ -222,7 +222,8 @@ impl Connection {
     /// Fires the receiver's timer if it is due, and sets it again; returns true if it was.
     fn check_receiver<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) -> bool {
         let ack = self.peers.receiver.on_timer(now);
-        self.answer_apart(now, (ack.as_ref(), 0), common, network);
+        let request = self.told().map_or(0, |told| told.session().request());
+        self.answer_apart(now, (ack.as_ref(), 0, request), common, network);
         ack.is_some()
     }
 
@@ -246,12 +247,13 @@ impl Connection {
         };
         let (ece, ace) = (packet.flags.has(Flags::ECE), packet.flags.ace());
         let mut ack = Ack { next, sack: SackBlocks::default(), ece, ace, echo: packet.sent, delay: None };
+        let mut request = 0;
         if packet.sack != NO_SACK {
-            AckOptions { sack: ack.sack, delay: ack.delay } = network.records.sacks.take(packet.sack);
+            AckOptions { sack: ack.sack, delay: ack.delay, request } = network.records.sacks.take(packet.sack);
         }
         self.with_sender(now, common, network, |sender, output| sender.on_ack(now, &ack, output));
         if !self.application.is_bulk() {
-            self.tell_of_ack(now, common, network);
+            self.tell_of_ack(now, request, common, network);
         }
     }
 
@@ -288,7 +290,7 @@ impl Connection {
             return self.on_told_segment(now, (seq, packet), common, network);
         }
         let received = self.receive(now, (seq, packet), common);
-        self.answer(now, (received.ack.as_ref(), 0), common, network);
+        self.answer(now, (received.ack.as_ref(), 0, 0), common, network);
     }
 
     /// Passes segment `seq` of the present connection to the receiver.
@@ -321,19 +323,20 @@ impl Connection {
     pub(super) fn answer_apart<O: Observer>(
         &mut self,
         now: Time,
-        (ack, request): (Option<&Ack>, u32),
+        (ack, bytes, request): (Option<&Ack>, u32, u32),
         common: &Common,
         network: &mut Network<O>,
     ) {
-        self.answer(now, (ack, request), common, network);
+        self.answer(now, (ack, bytes, request), common, network);
     }
 
-    /// Sends the acknowledgement, if there is one, with the bytes of a request, and sets the receiver's timer.
+    /// Sends the acknowledgement, if there is one, with the bytes of new requests and the number of the last one that it
+    /// brings, and sets the receiver's timer.
     #[inline(always)]
     fn answer<O: Observer>(
         &mut self,
         now: Time,
-        (ack, request): (Option<&Ack>, u32),
+        (ack, bytes, request): (Option<&Ack>, u32, u32),
         common: &Common,
         network: &mut Network<O>,
     ) {
@@ -344,9 +347,9 @@ impl Connection {
             at: now,
             flow: common.id,
             seq: self.peers.first.wrapping_add(ack.next),
-            bytes: self.ack_bytes + request,
+            bytes: self.ack_bytes + bytes,
             route: common.routes.back,
-            sack: network.records.sacks.keep(ack),
+            sack: network.records.sacks.keep(ack, request),
             // No filter of acknowledgements may drop a request.
             flags: Flags::ACK.with_ace(ack.ace | u8::from(ack.ece)).with(Flags::REPORT, request > 0),
             class: 0,
