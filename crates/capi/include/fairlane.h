@@ -12,6 +12,12 @@
 #include <stdint.h>
 
 /*
+ The version of the interface of this header: 0 until the first release, then one more with each change after which
+ programs have to be compiled again.
+ */
+#define FL_ABI_VERSION 0
+
+/*
  A flag of a packet: the transport does not slow down after a loss (asked by the discipline sac).
  */
 #define FL_UNRESPONSIVE 1
@@ -157,9 +163,10 @@ extern "C" {
  the label and the flags of `packet` stay.
 
  A flow has addresses, protocol and ports in common. All fragments between two hosts with the same protocol are one
- flow, since later fragments have no ports. The size is that of the header, so the bytes of the link's own header are
- for the caller to add. `secret` keeps senders from choosing packets that fall into another's flow: draw it from the
- operating system's randomness, and keep it as long as the queue.
+ flow, since later fragments have no ports. The size is that of the header, or `length` where the header has none, as
+ with segmentation offload; the bytes of the link's own header are for the caller to add. `secret` keeps senders from
+ choosing packets that fall into another's flow: draw it from the operating system's randomness, and keep it as long
+ as the queue.
 
  Returns 0; or -1 if that is no IP packet, or a pointer is NULL: then nothing has changed.
 
@@ -169,8 +176,7 @@ extern "C" {
 int32_t fl_classify(struct fl_packet *packet, const uint8_t *ip, size_t length, uint64_t secret);
 
 /*
- Returns the version of the library's interface: 0 until the first release, then one more with each change after
- which programs have to be compiled again.
+ Returns the version of the library's interface, which should be FL_ABI_VERSION of the header.
  */
 uint32_t fl_abi_version(void);
 
@@ -270,7 +276,7 @@ size_t fl_dequeue_burst(struct fl_queue *queue, uint64_t now, struct fl_packet *
 uint32_t fl_peek_bytes(struct fl_queue *queue, uint64_t now);
 
 /*
- Returns when a packet may leave, in nanoseconds, although fl_dequeue gave none and packets wait; UINT64_MAX if
+ Returns when a packet may leave, in nanoseconds, after fl_dequeue gave none although packets wait; UINT64_MAX if
  nothing is held back. It holds until the next call that changes the queue.
 
  Undefined unless:
@@ -287,9 +293,10 @@ uint64_t fl_ready_at(struct fl_queue *queue);
 void fl_link_rate(struct fl_queue *queue, uint64_t bits);
 
 /*
- Replaces discipline and parameters by those of `text`. Packets in the queue leave first, as the old discipline has
- it, and the new one takes what arrives. Returns 0; or -1 for a mistake in `text`, which `error`, of `room` bytes,
- then has, and nothing has changed.
+ Replaces discipline and parameters by those of `text`. The new one takes what arrives. Packets in the queue leave
+ first; where the old discipline holds them back, packets that came later may pass them. Until they have left, more
+ than the new limit may wait. The counts go on. Returns 0; or -1 for a mistake in `text`, which `error`, of `room`
+ bytes, then has, and nothing has changed.
 
  Undefined unless:
  As fl_queue_new and fl_enqueue.
@@ -297,9 +304,9 @@ void fl_link_rate(struct fl_queue *queue, uint64_t bits);
 int32_t fl_change(struct fl_queue *queue, const char *text, char *error, size_t room);
 
 /*
- Frees all packets of the queue, which are told to its event function at `now` with FL_REASON_PURGED, and begins
- afresh: averages, probabilities and counts as after fl_queue_new. Returns how many there were. A dead queue stays
- dead.
+ Frees all packets of the queue, which are told to its event function at `now` with FL_REASON_PURGED, in any order,
+ and begins afresh: averages, probabilities and counts as after fl_queue_new, and other random decisions. Returns how
+ many packets there were. A dead queue stays dead, and gives its packets back with fl_queue_free.
 
  Undefined unless:
  As fl_enqueue.
@@ -307,7 +314,8 @@ int32_t fl_change(struct fl_queue *queue, const char *text, char *error, size_t 
 size_t fl_purge(struct fl_queue *queue, uint64_t now);
 
 /*
- Returns the error that ended the queue; NULL if it is alive. It is valid until fl_queue_free.
+ Returns the error that ended the queue; NULL if it is alive. It is valid until fl_queue_free. For NULL it says that
+ there is no queue.
 
  Undefined unless:
  As fl_enqueue.

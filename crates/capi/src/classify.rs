@@ -13,9 +13,10 @@ use crate::fl_packet;
 /// the label and the flags of `packet` stay.
 ///
 /// A flow has addresses, protocol and ports in common. All fragments between two hosts with the same protocol are one
-/// flow, since later fragments have no ports. The size is that of the header, so the bytes of the link's own header are
-/// for the caller to add. `secret` keeps senders from choosing packets that fall into another's flow: draw it from the
-/// operating system's randomness, and keep it as long as the queue.
+/// flow, since later fragments have no ports. The size is that of the header, or `length` where the header has none, as
+/// with segmentation offload; the bytes of the link's own header are for the caller to add. `secret` keeps senders from
+/// choosing packets that fall into another's flow: draw it from the operating system's randomness, and keep it as long
+/// as the queue.
 ///
 /// Returns 0; or -1 if that is no IP packet, or a pointer is NULL: then nothing has changed.
 ///
@@ -37,10 +38,13 @@ pub unsafe extern "C" fn fl_classify(packet: *mut fl_packet, ip: *const u8, leng
     packet.source = keyed(secret, source).max(1);
     packet.destination = keyed(secret, destination).max(1);
     packet.tos = headers.tos;
-    packet.bytes = match source {
+    let header = match source {
         IpAddr::V4(_) => u32::from(word(data, 2)),
-        IpAddr::V6(_) => 40 + u32::from(word(data, 4)),
+        IpAddr::V6(_) => {
+            Some(u32::from(word(data, 4))).filter(|payload| *payload > 0).map_or(0, |payload| payload + 40)
+        }
     };
+    packet.bytes = if header > 0 { header } else { length as u32 };
     0
 }
 

@@ -10,11 +10,14 @@ use fairlane_qdisc::{Kind, Origin, QdiscParameters, Rate, Reason};
 use crate::packet::FL_REASON_PURGED;
 use crate::text;
 
-/// Returns the version of the library's interface: 0 until the first release, then one more with each change after
-/// which programs have to be compiled again.
+/// The version of the interface of this header: 0 until the first release, then one more with each change after which
+/// programs have to be compiled again.
+pub const FL_ABI_VERSION: u32 = 0;
+
+/// Returns the version of the library's interface, which should be FL_ABI_VERSION of the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn fl_abi_version() -> u32 {
-    0
+    FL_ABI_VERSION
 }
 
 /// Returns the name of discipline number `index`, from 0; NULL after the last one. It is valid forever.
@@ -48,7 +51,7 @@ pub extern "C" fn fl_reason_name(reason: u32) -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fl_explain(text: *const c_char, rate: u64, out: *mut c_char, room: usize) -> i64 {
     // SAFETY: the caller promises it.
-    let explained = unsafe { text::read(text) }.and_then(|text| explanation(text, rate));
+    let explained = unsafe { text::read(text) }.and_then(|text| text::caught(|| explanation(text, rate)));
     match explained {
         // SAFETY: the caller promises it.
         Ok(lines) => unsafe { text::write(&lines, out, room) as i64 },

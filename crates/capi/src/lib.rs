@@ -9,7 +9,7 @@ mod status;
 mod text;
 
 pub use classify::fl_classify;
-pub use kinds::{fl_abi_version, fl_explain, fl_kinds, fl_reason_name};
+pub use kinds::{FL_ABI_VERSION, fl_abi_version, fl_explain, fl_kinds, fl_reason_name};
 pub use packet::{FL_REASON_PURGED, FL_UNRESPONSIVE, fl_event, fl_packet};
 pub use queue::{
     FL_DEAD, fl_change, fl_dequeue, fl_dequeue_burst, fl_enqueue, fl_enqueue_burst, fl_error, fl_link_rate,

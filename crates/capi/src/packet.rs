@@ -58,11 +58,13 @@ pub(crate) struct Told {
     arrival: u64,
     /// The reason for which it was dropped; 0 for none.
     outcome: u32,
+    /// The handle of the packet in whose arrival the queue died, which stays the caller's.
+    refused: Option<u64>,
 }
 
 impl Told {
     pub(crate) const fn new(event: fl_event, ctx: *mut c_void) -> Self {
-        Self { event, ctx, now: 0, arrival: 0, outcome: 0 }
+        Self { event, ctx, now: 0, arrival: 0, outcome: 0, refused: None }
     }
 
     /// Calls `enqueue` for the packet with this handle; returns the reason for which that was dropped as it came, or 0.
@@ -71,6 +73,12 @@ impl Told {
         (self.arrival, self.outcome) = (handle, 0);
         enqueue(self);
         self.outcome
+    }
+
+    /// Notes that the queue has died in the last arrival.
+    #[cold]
+    pub(crate) const fn refuse(&mut self) {
+        self.refused = Some(self.arrival);
     }
 
     fn tell(&self, packet: &fl_packet, reason: u32, marked: bool) {
@@ -82,11 +90,14 @@ impl Told {
     }
 
     /// Calls `free`, and tells of each packet that it frees.
-    pub(crate) fn purging(&self, free: impl FnOnce()) {
+    pub(crate) fn purging(&mut self, free: impl FnOnce()) {
         let keep = |packets| PURGED.try_with(|purged| purged.replace(packets)).ok().flatten();
         keep(Some(Vec::new()));
         free();
         for packet in keep(None).unwrap_or_default() {
+            if self.refused.take_if(|handle| *handle == packet.handle).is_some() {
+                continue;
+            }
             self.tell(&packet, FL_REASON_PURGED, false);
         }
     }

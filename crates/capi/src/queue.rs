@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::ffi::{CString, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::{mem, ptr, slice};
+use std::{mem, ptr};
 
 use fairlane_qdisc::{
     BoxQdisc, Counters, Host, Packet as _, Qdisc, QdiscParameters, Rate, ReplaceableQdisc, Seed, Status, Time,
@@ -22,6 +22,8 @@ pub struct fl_queue {
     next: Option<Held>,
     host: Host,
     parameters: QdiscParameters,
+    /// The queues that have been made of it: each has another seed.
+    made: u64,
     /// The error that ended it.
     error: Option<CString>,
     told: Told,
@@ -63,6 +65,7 @@ pub unsafe extern "C" fn fl_queue_new(
             next: None,
             host,
             parameters,
+            made: 1,
             error: None,
             told: Told::new(event, ctx),
         })),
@@ -85,7 +88,7 @@ pub unsafe extern "C" fn fl_queue_free(queue: *mut fl_queue) {
     }
     // SAFETY: the caller promises that it is from `Box::into_raw` and used no more.
     let queue = unsafe { Box::from_raw(queue) };
-    let fl_queue { discipline, next, told, .. } = *queue;
+    let fl_queue { discipline, next, mut told, .. } = *queue;
     told.purging(|| {
         // A queue that an error has ended may not be able to free its parts.
         let _ = catch_unwind(AssertUnwindSafe(|| drop((discipline, next))));
@@ -101,8 +104,20 @@ pub unsafe extern "C" fn fl_queue_free(queue: *mut fl_queue) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fl_enqueue(queue: *mut fl_queue, now: u64, packet: *const fl_packet) -> i32 {
     // SAFETY: the caller promises it.
-    let (Some(queue), Some(packet)) = (unsafe { queue.as_mut() }, unsafe { packet.as_ref() }) else { return FL_DEAD };
-    queue.call(now, |queue, now| queue.enqueue(now, packet)).map_or(FL_DEAD, |reason| reason as i32)
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return FL_DEAD };
+    if packet.is_null() {
+        return FL_DEAD;
+    }
+    // The caller's packet is copied before its event function can free it.
+    // SAFETY: the caller promises it.
+    let packet = unsafe { packet.read() };
+    match queue.call(now, |queue, now| queue.enqueue(now, packet)) {
+        Some(reason) => reason as i32,
+        None => {
+            queue.told.refuse();
+            FL_DEAD
+        }
+    }
 }
 
 /// Offers `count` packets as fl_enqueue does, one after the other, at the same time. Returns how many of them the queue
@@ -122,16 +137,19 @@ pub unsafe extern "C" fn fl_enqueue_burst(
     if packets.is_null() {
         return 0;
     }
-    // SAFETY: the caller promises it.
-    let packets = unsafe { slice::from_raw_parts(packets, count) };
     let mut taken = 0;
-    queue.call(now, |queue, now| {
+    let done = queue.call(now, |queue, now| {
         let discipline = queue.discipline.get_mut();
-        for packet in packets {
+        while taken < count {
+            // SAFETY: `taken` is below `count`, and the caller promises so many.
+            let packet = unsafe { packets.add(taken).read() };
+            queue.told.arriving(packet.handle, |told| discipline.enqueue(now, Held(packet), told));
             taken += 1;
-            discipline.enqueue(now, Held(*packet), &mut queue.told);
         }
     });
+    if done.is_none() {
+        queue.told.refuse();
+    }
     taken
 }
 
@@ -143,10 +161,14 @@ pub unsafe extern "C" fn fl_enqueue_burst(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fl_dequeue(queue: *mut fl_queue, now: u64, packet: *mut fl_packet) -> i32 {
     // SAFETY: the caller promises it.
-    let (Some(queue), Some(out)) = (unsafe { queue.as_mut() }, unsafe { packet.as_mut() }) else { return FL_DEAD };
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return FL_DEAD };
+    if packet.is_null() {
+        return FL_DEAD;
+    }
     match queue.call(now, fl_queue::dequeue) {
-        Some(Some(packet)) => {
-            *out = packet;
+        Some(Some(next)) => {
+            // SAFETY: the caller promises it.
+            unsafe { packet.write(next) };
             1
         }
         Some(None) => 0,
@@ -205,7 +227,7 @@ pub unsafe extern "C" fn fl_peek_bytes(queue: *mut fl_queue, now: u64) -> u32 {
     peeked.unwrap_or(0)
 }
 
-/// Returns when a packet may leave, in nanoseconds, although fl_dequeue gave none and packets wait; UINT64_MAX if
+/// Returns when a packet may leave, in nanoseconds, after fl_dequeue gave none although packets wait; UINT64_MAX if
 /// nothing is held back. It holds until the next call that changes the queue.
 ///
 /// # Safety
@@ -214,7 +236,7 @@ pub unsafe extern "C" fn fl_peek_bytes(queue: *mut fl_queue, now: u64) -> u32 {
 pub unsafe extern "C" fn fl_ready_at(queue: *mut fl_queue) -> u64 {
     // SAFETY: the caller promises it.
     let Some(queue) = (unsafe { queue.as_mut() }) else { return u64::MAX };
-    queue.ask(|queue| queue.discipline.get().ready_at()).flatten().map_or(u64::MAX, Time::as_nanos)
+    queue.ask(|queue| queue.status().ready_at).flatten().map_or(u64::MAX, Time::as_nanos)
 }
 
 /// Tells the queue the rate of its link in bit/s, whenever that changes. A rate of 0 is ignored.
@@ -234,9 +256,10 @@ pub unsafe extern "C" fn fl_link_rate(queue: *mut fl_queue, bits: u64) {
     }
 }
 
-/// Replaces discipline and parameters by those of `text`. Packets in the queue leave first, as the old discipline has
-/// it, and the new one takes what arrives. Returns 0; or -1 for a mistake in `text`, which `error`, of `room` bytes,
-/// then has, and nothing has changed.
+/// Replaces discipline and parameters by those of `text`. The new one takes what arrives. Packets in the queue leave
+/// first; where the old discipline holds them back, packets that came later may pass them. Until they have left, more
+/// than the new limit may wait. The counts go on. Returns 0; or -1 for a mistake in `text`, which `error`, of `room`
+/// bytes, then has, and nothing has changed.
 ///
 /// # Safety
 /// As fl_queue_new and fl_enqueue.
@@ -245,14 +268,16 @@ pub unsafe extern "C" fn fl_change(queue: *mut fl_queue, text: *const c_char, er
     // SAFETY: the caller promises it.
     let made = match unsafe { queue.as_mut() } {
         None => Err("there is no queue: the pointer is NULL".to_owned()),
-        // SAFETY: the caller promises it.
-        Some(queue) => unsafe { text::read(text) }.and_then(|text| built(text, &queue.host)).and_then(|made| {
-            let dead = queue.ask(|queue| {
-                queue.parameters = made.0;
-                queue.discipline.replace(made.1);
-            });
-            dead.ok_or_else(|| "the queue is dead".to_owned())
-        }),
+        Some(queue) => {
+            // SAFETY: the caller promises it.
+            unsafe { text::read(text) }.and_then(|text| built(text, &queue.another_host())).and_then(|made| {
+                let dead = queue.ask(|queue| {
+                    queue.parameters = made.0;
+                    queue.discipline.replace(made.1);
+                });
+                dead.ok_or_else(|| "the queue is dead".to_owned())
+            })
+        }
     };
     match made {
         Ok(()) => 0,
@@ -264,9 +289,9 @@ pub unsafe extern "C" fn fl_change(queue: *mut fl_queue, text: *const c_char, er
     }
 }
 
-/// Frees all packets of the queue, which are told to its event function at `now` with FL_REASON_PURGED, and begins
-/// afresh: averages, probabilities and counts as after fl_queue_new. Returns how many there were. A dead queue stays
-/// dead.
+/// Frees all packets of the queue, which are told to its event function at `now` with FL_REASON_PURGED, in any order,
+/// and begins afresh: averages, probabilities and counts as after fl_queue_new, and other random decisions. Returns how
+/// many packets there were. A dead queue stays dead, and gives its packets back with fl_queue_free.
 ///
 /// # Safety
 /// As fl_enqueue.
@@ -277,25 +302,28 @@ pub unsafe extern "C" fn fl_purge(queue: *mut fl_queue, now: u64) -> usize {
     let purged = queue.call(now, |queue, _| {
         let packets = queue.status().packets;
         // What built once builds again; only a rate that has changed since could be refused.
-        if let Ok(discipline) = queue.parameters.build(&queue.host) {
-            let before = mem::replace(&mut queue.discipline, Discipline::First(discipline));
-            let next = queue.next.take();
-            queue.told.purging(|| drop((before, next)));
-        }
+        let host = queue.another_host();
+        let Ok(discipline) = queue.parameters.build(&host) else { return 0 };
+        let before = mem::replace(&mut queue.discipline, Discipline::First(discipline));
+        let next = queue.next.take();
+        queue.told.purging(|| drop((before, next)));
         packets
     });
     purged.unwrap_or(0)
 }
 
-/// Returns the error that ended the queue; NULL if it is alive. It is valid until fl_queue_free.
+/// Returns the error that ended the queue; NULL if it is alive. It is valid until fl_queue_free. For NULL it says that
+/// there is no queue.
 ///
 /// # Safety
 /// As fl_enqueue.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fl_error(queue: *const fl_queue) -> *const c_char {
     // SAFETY: the caller promises it.
-    let error = unsafe { queue.as_ref() }.and_then(|queue| queue.error.as_ref());
-    error.map_or(ptr::null(), |error| error.as_ptr())
+    match unsafe { queue.as_ref() } {
+        Some(queue) => queue.error.as_ref().map_or(ptr::null(), |error| error.as_ptr()),
+        None => c"there is no queue: the pointer is NULL".as_ptr(),
+    }
 }
 
 impl fl_queue {
@@ -327,9 +355,15 @@ impl fl_queue {
     }
 
     /// Returns the reason for which `packet` was dropped; 0 for none.
-    fn enqueue(&mut self, now: Time, packet: &fl_packet) -> u32 {
+    fn enqueue(&mut self, now: Time, packet: fl_packet) -> u32 {
         let discipline = self.discipline.get_mut();
-        self.told.arriving(packet.handle, |told| discipline.enqueue(now, Held(*packet), told))
+        self.told.arriving(packet.handle, |told| discipline.enqueue(now, Held(packet), told))
+    }
+
+    /// Returns the link for another discipline, with another seed.
+    fn another_host(&mut self) -> Host {
+        self.made += 1;
+        Host { seed: self.host.seed.numbered(self.made), ..self.host }
     }
 
     fn dequeue(&mut self, now: Time) -> Option<fl_packet> {
@@ -343,6 +377,8 @@ impl fl_queue {
         let (mut status, (packets, bytes)) = (self.discipline.get().status(), self.peeked());
         status.packets += packets as usize;
         status.bytes += bytes;
+        // The packet that has been asked for may leave.
+        status.ready_at = status.ready_at.filter(|_| packets == 0);
         status
     }
 
@@ -390,35 +426,12 @@ impl Discipline {
 
 /// Returns the parameters of `text`, and the discipline.
 fn built(text: &str, host: &Host) -> Result<(QdiscParameters, BoxQdisc<Held>), String> {
-    let parameters: QdiscParameters = text.parse().map_err(|error| format!("{error}"))?;
-    let discipline = parameters.build(host).map_err(|error| format!("{} {error}", parameters.kind()))?;
-    Ok((parameters, discipline))
+    text::caught(|| {
+        let parameters: QdiscParameters = text.parse().map_err(|error| format!("{error}"))?;
+        let discipline = parameters.build(host).map_err(|error| format!("{} {error}", parameters.kind()))?;
+        Ok((parameters, discipline))
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Would catch a panic that goes on into C, and a queue that is used after it.
-    #[test]
-    fn an_error_of_the_library_ends_its_queue_alone() {
-        // SAFETY: the text ends with a zero, and there is no event function and no room for an error.
-        let queue = unsafe {
-            fl_queue_new(c"choke limit=300p".as_ptr(), 1_000_000, 1, None, ptr::null_mut(), ptr::null_mut(), 0)
-        };
-        let (packet, mut out) = (fl_packet { bytes: 1000, ..fl_packet::default() }, fl_packet::default());
-        // SAFETY: the queue is from fl_queue_new, and the packets can be read and written.
-        unsafe {
-            assert_eq!((fl_enqueue(queue, 0, &raw const packet), fl_error(queue)), (0, ptr::null()));
-            assert_eq!((*queue).ask(|_| -> u32 { panic!("no number {}", 7) }), None);
-            let error = std::ffi::CStr::from_ptr(fl_error(queue));
-            assert_eq!(error.to_str(), Ok("the discipline panicked: no number 7"));
-            assert_eq!(fl_enqueue(queue, 0, &raw const packet), FL_DEAD);
-            assert_eq!(fl_dequeue(queue, 0, &raw mut out), FL_DEAD);
-            assert_eq!((fl_enqueue_burst(queue, 0, &raw const packet, 1), fl_purge(queue, 0)), (0, 0));
-            assert_eq!((fl_peek_bytes(queue, 0), fl_ready_at(queue)), (0, u64::MAX));
-            assert_eq!(fl_change(queue, c"droptail".as_ptr(), ptr::null_mut(), 0), -1);
-            fl_queue_free(queue);
-        }
-    }
-}
+mod tests;

@@ -54,16 +54,21 @@ pub struct fl_counters {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fl_get_status(queue: *mut fl_queue, status: *mut fl_status) -> i32 {
     // SAFETY: the caller promises it.
-    let (Some(queue), Some(out)) = (unsafe { queue.as_mut() }, unsafe { status.as_mut() }) else { return FL_DEAD };
-    let Some(status) = queue.ask(|queue| queue.status()) else { return FL_DEAD };
-    *out = fl_status {
-        packets: status.packets as u64,
-        bytes: status.bytes,
-        average: status.average.unwrap_or(f64::NAN),
-        probability: status.probability.unwrap_or(f64::NAN),
-        ready_at: status.ready_at.map_or(u64::MAX, Time::as_nanos),
-        flows: status.flows.map_or(u64::MAX, |flows| flows as u64),
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return FL_DEAD };
+    if status.is_null() {
+        return FL_DEAD;
+    }
+    let Some(now) = queue.ask(|queue| queue.status()) else { return FL_DEAD };
+    let found = fl_status {
+        packets: now.packets as u64,
+        bytes: now.bytes,
+        average: now.average.unwrap_or(f64::NAN),
+        probability: now.probability.unwrap_or(f64::NAN),
+        ready_at: now.ready_at.map_or(u64::MAX, Time::as_nanos),
+        flows: now.flows.map_or(u64::MAX, |flows| flows as u64),
     };
+    // SAFETY: the caller promises it.
+    unsafe { status.write(found) };
     0
 }
 
@@ -74,7 +79,10 @@ pub unsafe extern "C" fn fl_get_status(queue: *mut fl_queue, status: *mut fl_sta
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fl_get_counters(queue: *mut fl_queue, counters: *mut fl_counters) -> i32 {
     // SAFETY: the caller promises it.
-    let (Some(queue), Some(out)) = (unsafe { queue.as_mut() }, unsafe { counters.as_mut() }) else { return FL_DEAD };
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return FL_DEAD };
+    if counters.is_null() {
+        return FL_DEAD;
+    }
     let counted = queue.ask(|queue| {
         let counters = queue.counters();
         let (mut departed, (packets, bytes)) = (fl_count::from(counters.departed), queue.peeked());
@@ -87,10 +95,10 @@ pub unsafe extern "C" fn fl_get_counters(queue: *mut fl_queue, counters: *mut fl
             marked: counters.marked_total().into(),
         }
     });
-    counted.map_or(FL_DEAD, |counted| {
-        *out = counted;
-        0
-    })
+    let Some(counted) = counted else { return FL_DEAD };
+    // SAFETY: the caller promises it.
+    unsafe { counters.write(counted) };
+    0
 }
 
 /// Writes the packets that were dropped and marked for a reason; either pointer may be NULL. Returns 0; or -1 if there
@@ -113,13 +121,13 @@ pub unsafe extern "C" fn fl_get_reason(
         (fl_count::from(counters.dropped(reason)), fl_count::from(counters.marked(reason)))
     });
     let Some((drops, marks)) = counted else { return FL_DEAD };
-    // SAFETY: the caller promises it.
-    if let Some(dropped) = unsafe { dropped.as_mut() } {
-        *dropped = drops;
+    if !dropped.is_null() {
+        // SAFETY: the caller promises it.
+        unsafe { dropped.write(drops) };
     }
-    // SAFETY: the caller promises it.
-    if let Some(marked) = unsafe { marked.as_mut() } {
-        *marked = marks;
+    if !marked.is_null() {
+        // SAFETY: the caller promises it.
+        unsafe { marked.write(marks) };
     }
     0
 }

@@ -1,6 +1,7 @@
 //! Text from and to C.
 
 use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Returns the text at `text`, or what is wrong with it.
 ///
@@ -33,6 +34,12 @@ pub(crate) unsafe fn write(text: &str, out: *mut c_char, room: usize) -> usize {
         }
     }
     text.len()
+}
+
+/// Returns the result of `read`; a panic is an error as well.
+pub(crate) fn caught<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let failed = |_| Err("an error of the library: it panicked".to_owned());
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(failed)
 }
 
 /// Returns text for C, without what comes after a zero.

@@ -35,7 +35,8 @@ pub trait Application: fmt::Debug + Send {
     /// The [timer](Server::set_timer) has expired.
     fn on_timer(&mut self, _server: &mut Server<'_>) {}
 
-    /// Another flow of the group has [woken](Server::wake) this one. It may also be called without that.
+    /// Another flow of the group has [woken](Server::wake) this one. A flow that began by being woken is also called so
+    /// when its own start comes.
     fn on_wake(&mut self, _server: &mut Server<'_>) {}
 
     /// The flow stops, at its `stop`. Data that have been sent still arrive, but nothing is sent any more.
@@ -98,14 +99,13 @@ impl Server<'_> {
         let session = &mut *self.session;
         (session.reconnects, session.supplied) = (true, 0);
         session.asked.clear();
-        session.requests.clear();
+        session.stale.append(&mut session.requests);
     }
 
     /// Sets the timer, which calls [`on_timer`](Application::on_timer) once at `at`, or now if that has passed. There
     /// is one timer: it replaces a time that was set before.
     pub fn set_timer(&mut self, at: Time) {
         self.session.timer = Some(at.max(self.now));
-        self.wake(self.session.index, at);
     }
 
     /// Calls [`on_wake`](Application::on_wake) of another flow of the group at `at`, or now if that has passed. Flows
@@ -189,6 +189,8 @@ pub(crate) struct Session {
     pub(crate) asked: Vec<(u32, Duration)>,
     /// When the requests arrive that have been acknowledged.
     pub(crate) requests: Vec<Time>,
+    /// The times of events that have lost their meaning.
+    pub(crate) stale: Vec<Time>,
     /// The durations in nanoseconds of what was completed since the start of the measurement; `None` for an application
     /// that completes nothing.
     pub(crate) completions: Option<Vec<u64>>,

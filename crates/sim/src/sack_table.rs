@@ -32,8 +32,8 @@ pub(crate) struct AckOptions {
 }
 
 impl SackTable {
-    /// Stores the options of `ack`, which brings the requests up to this number, and returns their index, or [`NO_SACK`]
-    /// if there are none.
+    /// Stores the options of `ack`, which brings the requests up to this number, and returns their index, or
+    /// [`NO_SACK`] if there are none.
     #[inline(always)]
     pub(crate) fn keep(&mut self, ack: &Ack, request: u32) -> u32 {
         if ack.sack.is_empty() && ack.delay.is_none() && request == 0 {

@@ -153,9 +153,11 @@ impl fmt::Display for QdiscParameters {
 impl FromStr for QdiscParameters {
     type Err = ParameterError;
 
-    /// Reads a discipline and its parameters, between spaces or commas: `choke limit=300p min=100p`.
+    /// Reads a discipline and its parameters, between spaces or commas: `choke limit=300p min=100p`. A comma may also
+    /// be one between the items of a list: `cbq shares=0.25,0.75`.
     fn from_str(text: &str) -> Result<Self, ParameterError> {
-        let mut words = text.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|word| !word.is_empty());
+        let words = text.split_ascii_whitespace().flat_map(separated);
+        let mut words = words.filter(|word| !word.is_empty());
         let Some(kind) = words.next() else {
             let message = "there is no discipline; begin with its name, as in \"choke limit=300p\"";
             return Err(ParameterError::new("kind", message.to_string()));
@@ -172,6 +174,23 @@ impl FromStr for QdiscParameters {
         }
         Ok(parameters)
     }
+}
+
+/// Returns what is between the commas of `text`, but those in a list.
+fn separated(text: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = Vec::new();
+    let mut begin = 0;
+    for word in text.split(',') {
+        let end = begin + word.len();
+        match words.last_mut() {
+            Some(list) if list.contains('=') && !word.contains('=') && !word.is_empty() => {
+                *list = &text[begin - list.len() - 1..end];
+            }
+            _ => words.push(word),
+        }
+        begin = end + 1;
+    }
+    words
 }
 
 /// A discipline resolved for a link: its parameters, the typed configuration that they give, and the explanation of

@@ -199,6 +199,11 @@ fn a_line_of_text_is_read() {
     let written = given.map(|given| given.to_string());
     assert_eq!(written.as_deref(), Some("choke limit=300p min=100p"));
     assert_eq!(read("fq-codel").map(|read| read.given().count()), Ok(0));
+    let shares = config(Kind::Cbq, &[("shares", "0.25,0.75"), ("limit", "60p")]).ok();
+    for text in ["cbq shares=0.25,0.75 limit=60p", "cbq,limit=60p,shares=0.25,0.75", "cbq shares=0.25,0.75,limit=60p,"]
+    {
+        assert!(shares.is_some() && read(text).ok() == shares, "{text}: {:?}", read(text));
+    }
     for (text, error) in [
         ("", "kind: there is no discipline; begin with its name, as in \"choke limit=300p\""),
         ("choke limit", "limit: \"limit\" has no value: write limit=VALUE"),

@@ -20,6 +20,7 @@ use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::packet::Packet;
 use crate::schedule::event_key::Target;
+use crate::schedule::timer::Timer;
 
 /// The source of the sender's data.
 #[derive(Debug)]
@@ -54,6 +55,7 @@ pub(crate) struct Told {
     /// The flows of the group.
     flows: Range<u32>,
     calls: CallLimit,
+    timer_event: Timer,
 }
 
 /// Makes the applications of a group, one flow after the other.
@@ -108,6 +110,7 @@ impl Applications {
             group: Arc::clone(&self.group),
             flows: self.flows.clone(),
             calls: CallLimit::new(),
+            timer_event: Timer::off(),
         })))
     }
 }
@@ -131,16 +134,21 @@ impl Told {
     /// Handles an event of the source after the first one: a request comes, the timer expires, or another flow calls.
     fn wake(&mut self, now: Time) -> Result<(), Problem> {
         self.calls.count(now, Problem::Stuck)?;
-        let mut called = false;
-        while let Some(due) = self.session.requests.iter().position(|at| *at <= now) {
-            called = true;
-            self.session.requests.remove(due);
-            self.serve(now, |application, server| application.on_request(server))?;
+        if let Some(due) = self.session.requests.iter().position(|at| *at <= now) {
+            self.session.requests.swap_remove(due);
+            return self.serve(now, |application, server| application.on_request(server));
         }
-        if self.session.timer.take_if(|at| *at <= now).is_some() {
-            return self.serve(now, |application, server| application.on_timer(server));
+        if self.timer_event.fires(now) {
+            return match self.session.timer.take_if(|at| *at <= now) {
+                Some(_) => self.serve(now, |application, server| application.on_timer(server)),
+                None => Ok(()),
+            };
         }
-        if called { Ok(()) } else { self.serve(now, |application, server| application.on_wake(server)) }
+        if let Some(stale) = self.session.stale.iter().position(|at| *at == now) {
+            self.session.stale.swap_remove(stale);
+            return Ok(());
+        }
+        self.serve(now, |application, server| application.on_wake(server))
     }
 
     /// Tells the server of an acknowledgement. It brings the requests up to number `request`, which come after their
@@ -184,8 +192,13 @@ impl Told {
         ended.map_err(|problem| self.error(End::Sink, now, problem))
     }
 
-    /// Schedules an event for each flow that the application wakes.
+    /// Schedules an event for the timer, and for each flow that the application wakes.
     fn wake_others<O: Observer>(&mut self, network: &mut Network<O>) -> Result<(), Problem> {
+        if let Some(at) = self.session.timer {
+            let (pending, target) = (self.timer_event.pending(), Target::Source(self.flows.start + self.session.index));
+            self.timer_event.set(Some(at), target, &mut network.events);
+            self.session.stale.extend(pending.filter(|pending| *pending > at));
+        }
         for (index, at) in self.session.wakes.drain(..) {
             let flow = self.flows.clone().nth(index as usize).ok_or(Problem::NoFlow(index))?;
             network.events.push(at, Target::Source(flow));
@@ -276,13 +289,13 @@ impl Connection {
     ) {
         let mut received = self.receive(now, (seq, packet), common);
         let DataSource::Told(told) = &mut self.application else { return };
-        if network.failure.is_some() {
-            return;
+        let (mut acknowledges, mut bytes) = (false, 0);
+        if network.failure.is_none() {
+            match told.receive(now, self.peers.receiver.next()) {
+                Ok(asked) => (acknowledges, bytes) = asked,
+                Err(problem) => network.failure = Some(told.error(End::Sink, now, problem)),
+            }
         }
-        let (acknowledges, bytes) = match told.receive(now, self.peers.receiver.next()) {
-            Ok(asked) => asked,
-            Err(problem) => return network.failure = Some(told.error(End::Sink, now, problem)),
-        };
         if acknowledges {
             received.ack = received.ack.or_else(|| self.peers.receiver.flush());
         }

@@ -330,8 +330,8 @@ impl Connection {
         self.answer(now, (ack, bytes, request), common, network);
     }
 
-    /// Sends the acknowledgement, if there is one, with the bytes of new requests and the number of the last one that it
-    /// brings, and sets the receiver's timer.
+    /// Sends the acknowledgement, if there is one, with the bytes of new requests and the number of the last one that
+    /// it brings, and sets the receiver's timer.
     #[inline(always)]
     fn answer<O: Observer>(
         &mut self,

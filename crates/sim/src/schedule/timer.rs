@@ -23,6 +23,11 @@ impl Timer {
         Self(Time::MAX)
     }
 
+    /// Returns the time of the pending event.
+    pub(crate) fn pending(&self) -> Option<Time> {
+        (self.0 < Time::MAX).then_some(self.0)
+    }
+
     /// Ensures that an event for `target` is pending at or before `deadline`.
     pub(crate) fn set(&mut self, deadline: Option<Time>, target: Target, events: &mut Schedule) {
         if let Some(deadline) = deadline.and_then(|deadline| self.brought_forward(deadline)) {
