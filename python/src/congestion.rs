@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairlane_qdisc::Time;
-use fairlane_scenario::{Congestion, OwnCongestion, Scenario, Traffic};
+use fairlane_scenario::{Congestion, Document, OwnCongestion, Scenario, Traffic};
 use fairlane_sim::Control;
 use fairlane_sim::tcp::{
     AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, OwnConnection, WindowSize,
@@ -64,7 +64,7 @@ impl PyAck {
         self.0.marks()
     }
 
-    /// The round trip of the segment that caused it, in seconds.
+    /// The round trip of the segment whose time it echoes, in seconds.
     #[getter]
     fn rtt(&self) -> f64 {
         self.0.rtt.as_secs()
@@ -112,6 +112,34 @@ impl PyCongestionEvent {
     }
 }
 
+/// Returns the scenario of `document` with the congestion controls of `classes`, by the names of their groups of flows:
+/// these have the loss recovery and the slow start that the scenario gives to own ones.
+pub(crate) fn scenario(py: Python<'_>, document: &Document, classes: &[(String, Py<PyAny>)]) -> PyResult<Scenario> {
+    let read = |document: &Document| document.scenario().map_err(|error| errors::scenario(py, &error));
+    let plain = read(document)?;
+    let mut named = document.clone();
+    let mut known: Vec<OwnCongestion> = Vec::new();
+    for (group, class) in classes {
+        if !plain.flows.iter().any(|of| of.name == *group && matches!(of.traffic, Traffic::Tcp(_))) {
+            return Err(errors::refused(py, format!("cc: there is no group of TCP flows \"{group}\"")));
+        }
+        let own = own_of(class.bind(py))?;
+        if !known.iter().any(|other| other.name == own.name) {
+            known.push(own);
+            named = named.with_congestion([own]);
+        }
+        let set = named.set(&format!("flows.{group}.cc"), own.name);
+        set.map_err(|error| errors::scenario(py, &error))?;
+    }
+    read(&named)
+}
+
+/// Returns a congestion control as a scenario knows it.
+fn own_of(class: &Bound<'_, PyAny>) -> PyResult<OwnCongestion> {
+    let paces = class.getattr_opt("paces")?.map_or(Ok(false), |paces| paces.is_truthy())?;
+    Ok(OwnCongestion { name: name_of(class)?, paces })
+}
+
 /// Returns `scenario` with the congestion controls that `classes` make, by the names of their groups of flows, and a
 /// control that knows these.
 pub(crate) fn install(
@@ -127,9 +155,7 @@ pub(crate) fn install(
         let Some(Traffic::Tcp(tcp)) = found.map(|of| &mut of.traffic) else {
             return Err(errors::refused(py, format!("cc: there is no group of TCP flows \"{group}\"")));
         };
-        let bound = class.bind(py);
-        let paces = bound.getattr_opt("paces")?.map_or(Ok(false), |paces| paces.is_truthy())?;
-        let own = OwnCongestion { name: name_of(bound)?, paces };
+        let own = own_of(class.bind(py))?;
         tcp.congestion = Congestion::Own(own);
         match known.iter().find(|(other, _)| other.name == own.name) {
             Some((_, other)) if other.is(class) => continue,

@@ -54,6 +54,12 @@ impl Makers {
         self.congestion.is_empty() && self.applications.is_empty() && self.endpoints.is_empty()
     }
 
+    /// Checks the scenario of `document` and returns it with the congestion controls of the groups.
+    pub(crate) fn scenario(&self, py: Python<'_>, document: &Bound<'_, Document>) -> PyResult<Scenario> {
+        endpoint::check(py, &scenario(py, document)?, &self.endpoints)?;
+        congestion::scenario(py, &document.get().inner, &self.congestion)
+    }
+
     /// Lets groups of `scenario` have their congestion controls and applications, and returns a control with these.
     pub(crate) fn install(&self, py: Python<'_>, scenario: &mut Scenario, raised: &Raised) -> PyResult<Control> {
         let control = congestion::install(py, scenario, &self.congestion, raised)?;
@@ -90,13 +96,12 @@ pub(crate) fn run_custom(
     heard: &Bound<'_, PyAny>,
     options: CustomOptions,
 ) -> PyResult<(Vec<Outcome>, bool)> {
-    let mut scenario = scenario(py, document)?;
     let CustomOptions { runs, files, series, trace, queue, makers, progress } = options;
+    let mut scenario = makers.scenario(py, document)?;
     let series = series.map(|every| interval(py, &every)).transpose()?;
     let needs = Needs::of([&scenario], runs, Some(1));
     let needs = series.map_or(needs, |every| needs.with_series(&scenario, every));
     needs.check().map_err(|error| errors::batch(py, &error))?;
-    endpoint::check(py, &scenario, &makers.endpoints)?;
     let links = match (&factory, queue) {
         (None, _) => Vec::new(),
         (Some(_), Some(key)) => vec![link_of(py, &scenario, &key)?],

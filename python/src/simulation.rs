@@ -92,10 +92,9 @@ impl Simulation {
         factory: Option<&Bound<'_, PyAny>>,
         makers: Makers,
     ) -> PyResult<Self> {
-        let mut scenario = scenario(py, document)?;
+        let mut scenario = makers.scenario(py, document)?;
         let needs = Needs::of([&scenario], 1, Some(1));
         needs.check().map_err(|error| errors::batch(py, &error))?;
-        endpoint::check(py, &scenario, &makers.endpoints)?;
         let raised = Raised::default();
         let shared = Arc::new(RunState::with(makers.install(py, &mut scenario, &raised)?));
         let mut brought = Brought::default().with_endpoints(|group: &str, index: u32, seed: Seed| {

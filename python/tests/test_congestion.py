@@ -41,7 +41,9 @@ TEN: list[dict[str, Any]] = [
 @pytest.mark.parametrize("keys", TEN)
 def test_reno_in_python_is_reno(keys: dict[str, Any]) -> None:
     """Would catch a call that is lost or comes at another time, and a window that is not what the method left."""
-    ours, theirs = (scenario(**keys).run(series="100ms", cc=cc) for cc in (None, {"ftp": Reno}))
+    recovery = "reno" if keys["preset"] == "ns2-1999" else "rack"
+    same = scenario(**keys).with_({"tcp.recovery": recovery})
+    ours, theirs = (same.run(series="100ms", cc=cc) for cc in (None, {"ftp": Reno}))
     windows = [outcome.series.flows.to_dict()["cwnd"] for outcome in (ours, theirs) if outcome.series]
     assert len(windows) == 2
     assert windows[0] == windows[1]
@@ -104,6 +106,19 @@ class Raises(Reno):
 class Nothing(Reno):
     def on_congestion(self, window: fl.Window, event: fl.CongestionEvent) -> float:  # noqa: ARG002
         return "half"  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("cc", ["cubic", "tahoe", "newreno", "sack", "vegas", "bbr3", "ledbat", "prague"])
+def test_the_rest_of_tcp_does_not_depend_on_what_it_replaces(cc: str) -> None:
+    """Would catch loss recovery and slow start that are those of the congestion control in the file."""
+
+    def run(cc: str) -> fl.Outcome:
+        scenario = fl.Scenario.dumbbell(tcp=2, cc=cc, preset="modern", rate="10mbit", duration="5s", queue="droptail")
+        return scenario.run(cc={"ftp": Reno})
+
+    outcome = run(cc)
+    assert outcome.group("ftp")["transport"] == "tcp Reno, recovery rack"
+    assert outcome.flow("ftp/0") == run("reno").flow("ftp/0")
 
 
 def test_mistakes_are_errors() -> None:

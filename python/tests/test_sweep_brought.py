@@ -120,8 +120,8 @@ def test_a_worker_without_the_module_ends_the_sweep() -> None:
 def test_applications_run_on_executors(tmp_path: Path) -> None:
     """Would catch points that run with the application of the scenario."""
     parts: dict[str, Any] = {"applications": {"ftp": brought.Polling}}
-    varied = {"bottleneck.queue": ["droptail", "fq-codel"]}
-    alone = [dumbbell().run(queue=name, **parts).group("ftp") for name in varied["bottleneck.queue"]]
+    varied = {"bottleneck.queue": [fl.DropTail(), fl.FqCodel()]}
+    alone = [dumbbell().run(queue=queue, **parts).group("ftp") for queue in varied["bottleneck.queue"]]
     assert alone[1]["transfers"]["completed"] > 0
     with processes() as executor:
         for outcomes in (dumbbell().sweep(varied, **parts), dumbbell().sweep(varied, executor=executor, **parts)):

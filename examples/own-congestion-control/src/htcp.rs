@@ -45,9 +45,12 @@ impl CongestionControl for Htcp {
         window.cwnd += 2.0 * (1.0 - self.epoch.beta) * alpha * f64::from(ack.growth()) / window.cwnd;
     }
 
-    fn on_ack(&mut self, _window: &mut WindowSize, ack: &AckSample, _loss: LossState) {
-        self.shortest = self.shortest.min(ack.rtt);
-        self.epoch.longest = self.epoch.longest.max(ack.rtt);
+    fn on_ack(&mut self, _window: &mut WindowSize, ack: &AckSample, loss: LossState) {
+        // As in Linux: while losses are repaired, acknowledgements wait for what is missing.
+        if ack.acked > 0 && !loss.recovering {
+            self.shortest = self.shortest.min(ack.rtt);
+            self.epoch.longest = self.epoch.longest.max(ack.rtt);
+        }
         self.epoch.acked += ack.acked;
     }
 
@@ -96,6 +99,10 @@ mod tests {
                 let ack = AckSample { now: at(second), acked, rtt, ..AckSample::default() };
                 htcp.on_ack(&mut window, &ack, LossState { in_flight: 0, recovering: false });
             }
+            // Neither of these is the round trip of a queue.
+            let waiting = AckSample { now: at(second), acked: 0, rtt: Duration::from_millis(900), ..AckSample::default() };
+            htcp.on_ack(&mut window, &waiting, LossState { in_flight: 0, recovering: false });
+            htcp.on_ack(&mut window, &AckSample { acked: 1, ..waiting }, LossState { in_flight: 0, recovering: true });
             let event = CongestionEvent { now: at(second), signal: CongestionSignal::Loss, segments: 100.0 };
             left.push(htcp.on_congestion(&window, &event).round());
         }

@@ -223,7 +223,8 @@ class Ack:
         byte_counting: True if Reno's window grows by the segments acknowledged (RFC 3465); otherwise each
             acknowledgement counts as one.
         marks: The marked segments that it tells of.
-        rtt: The round trip of the segment that caused it, in seconds.
+        rtt: The round trip of the segment whose time it echoes, in seconds. Where ``acked`` is 0, and in loss recovery,
+            it grows until what is missing has come.
         una: The oldest segment that is still unacknowledged.
         max: One past the highest segment ever sent.
     """

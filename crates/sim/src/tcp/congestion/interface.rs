@@ -169,8 +169,11 @@ pub struct AckSample {
     pub marked: bool,
     /// The number of marked segments that it tells of by the counter of accurate ECN; `None` without that.
     pub counted: Option<u32>,
-    /// The round-trip time of the segment that caused it. Its resolution is one nanosecond, unlike that of the
-    /// retransmission timer's clock: Vegas needs a fine clock, too.
+    /// The round-trip time of the segment whose time it echoes (RFC 7323, section 4.3): the first of those that it
+    /// acknowledges, so a delayed acknowledgement adds its delay. Where something is missing, the echo is that of the
+    /// last segment before, and the time grows until that is repaired: leave out acknowledgements with `acked` 0 or in
+    /// recovery. Its resolution is one nanosecond, unlike that of the retransmission timer's clock: Vegas needs a fine
+    /// clock, too.
     pub rtt: Duration,
     /// The one-way delay of the segment that caused it, if the receiver sends it back: for `cc = "ledbat"` alone.
     pub delay: Option<Duration>,
