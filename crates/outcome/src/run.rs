@@ -101,7 +101,7 @@ pub struct FlowRun {
     pub name: Arc<str>,
     /// Its group's name, such as `ftp`.
     pub group: Arc<str>,
-    /// `tcp`, `udp` or `tfrc`.
+    /// `tcp`, `udp`, `tfrc` or `endpoint`.
     pub kind: Cow<'static, str>,
     /// The kind, and for TCP its congestion control, loss recovery and slow start, such as `tcp reno, recovery sack`;
     /// the same for all flows of a group.
@@ -113,7 +113,8 @@ pub struct FlowRun {
     pub sent: u64,
     /// Data packets that reached the receiver.
     pub delivered: u64,
-    /// Bytes of data that the receiver had not had before, counted by their size on the wire.
+    /// Bytes of data that the receiver had not had before, counted by their size on the wire; of endpoints the payload
+    /// that the sink tells.
     pub unique_bytes: u64,
     /// Data packets dropped, at any queue.
     pub dropped: u64,
