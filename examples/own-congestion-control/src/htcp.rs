@@ -100,7 +100,8 @@ mod tests {
                 htcp.on_ack(&mut window, &ack, LossState { in_flight: 0, recovering: false });
             }
             // Neither of these is the round trip of a queue.
-            let waiting = AckSample { now: at(second), acked: 0, rtt: Duration::from_millis(900), ..AckSample::default() };
+            let waiting =
+                AckSample { now: at(second), acked: 0, rtt: Duration::from_millis(900), ..AckSample::default() };
             htcp.on_ack(&mut window, &waiting, LossState { in_flight: 0, recovering: false });
             htcp.on_ack(&mut window, &AckSample { acked: 1, ..waiting }, LossState { in_flight: 0, recovering: true });
             let event = CongestionEvent { now: at(second), signal: CongestionSignal::Loss, segments: 100.0 };
