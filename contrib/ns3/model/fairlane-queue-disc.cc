@@ -293,7 +293,7 @@ FairlaneQueueDisc::SetLimit(QueueSize size)
 QueueSize
 FairlaneQueueDisc::GetLimit() const
 {
-    return GetMaxSize();
+    return m_queue ? GetMaxSize() : m_limit;
 }
 
 int64_t

@@ -86,7 +86,7 @@ class FairlaneQueueDisc : public QueueDisc
     void SetLimit(QueueSize size);
 
     /**
-     * \return the limit that is used; the one that was set before the simulation begins
+     * \return the limit that is used; before the simulation begins, the one that was set
      */
     QueueSize GetLimit() const;
 

@@ -395,13 +395,12 @@ fn the_module_for_ns3_passes_its_tests() -> Outcome {
     let tested = Command::new(Path::new(CRATE).join("../../contrib/ns3/run"))
         .arg("test")
         .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
-        .env("LD_LIBRARY_PATH", prefix.join("lib"))
         .env("BUILD", prefix.join("ns3"))
         .output()?;
-    let tested = text(tested)?;
-    assert!(tested.starts_with("PASS fairlane"), "{tested}");
+    let (lines, errors) = (String::from_utf8_lossy(&tested.stdout), String::from_utf8_lossy(&tested.stderr));
+    assert!(tested.status.success() && lines.starts_with("PASS fairlane"), "{lines}{errors}");
     // One test for each discipline, and others.
-    assert!(tested.matches("\n  PASS ").count() > Kind::ALL.len() && !tested.contains("FAIL"), "{tested}");
+    assert!(lines.matches("\n  PASS ").count() > Kind::ALL.len(), "{lines}");
     Ok(())
 }
 
