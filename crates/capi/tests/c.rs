@@ -382,6 +382,28 @@ fn the_package_for_go_passes_its_tests() -> Outcome {
     Ok(())
 }
 
+/// Would catch a module for ns-3 that does not build, or whose tests fail.
+#[test]
+fn the_module_for_ns3_passes_its_tests() -> Outcome {
+    let mut probe = Command::new("g++");
+    probe.args(["-std=c++17", "-fsyntax-only", "-include", "ns3/queue-disc.h", "-x", "c++", "/dev/null"]);
+    if !probe.output().is_ok_and(|output| output.status.success()) {
+        skip::because("ns3", "g++ does not find ns3/queue-disc.h");
+        return Ok(());
+    }
+    let Some(prefix) = installed("capi-for-ns3")? else { return Ok(()) };
+    let tested = Command::new(Path::new(CRATE).join("../../contrib/ns3/run"))
+        .arg("test")
+        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+        .env("BUILD", prefix.join("ns3"))
+        .output()?;
+    let (lines, errors) = (String::from_utf8_lossy(&tested.stdout), String::from_utf8_lossy(&tested.stderr));
+    assert!(tested.status.success() && lines.starts_with("PASS fairlane"), "{lines}{errors}");
+    // One test for each discipline, and others.
+    assert!(lines.matches("\n  PASS ").count() > Kind::ALL.len(), "{lines}");
+    Ok(())
+}
+
 /// Would catch a header that C++ does not read.
 #[test]
 fn the_header_is_one_of_c_plus_plus() -> Outcome {
