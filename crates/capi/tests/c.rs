@@ -388,7 +388,7 @@ fn the_module_for_ns3_passes_its_tests() -> Outcome {
     let mut probe = Command::new("g++");
     probe.args(["-std=c++17", "-fsyntax-only", "-include", "ns3/queue-disc.h", "-x", "c++", "/dev/null"]);
     if !probe.output().is_ok_and(|output| output.status.success()) {
-        skip::because("ns3", "g++ does not find ns3/queue-disc.h");
+        skip::because("ns-three", "g++ does not find ns3/queue-disc.h");
         return Ok(());
     }
     let Some(prefix) = installed("capi-for-ns3")? else { return Ok(()) };
@@ -412,7 +412,7 @@ fn the_header_is_one_of_c_plus_plus() -> Outcome {
     let command = Command::new(compiler).args(["-Wall", "-Werror", "-fsyntax-only", "-x", "c++"]).arg(header).output();
     match command {
         Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
-        Err(error) => skip::because("c++", error.to_string()),
+        Err(error) => skip::because("cxx", error.to_string()),
     }
     Ok(())
 }

@@ -256,6 +256,7 @@ impl QueueSource<'_, '_> {
 }
 
 /// Returns the discipline of `queue`. Not generic, so that a program has the code of the disciplines once.
+#[inline(never)]
 pub(crate) fn discipline(queue: &QdiscConfig, host: &Host) -> Result<BoxQdisc<Packet>, ParameterError> {
     queue.build(host)
 }

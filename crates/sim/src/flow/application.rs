@@ -222,7 +222,7 @@ impl Connection {
         common: &mut Common,
         network: &mut Network<O>,
     ) {
-        self.serve(now, common, network, |told| {
+        self.serve(now, common, network, &mut |told| {
             if again { told.wake(now) } else { told.serve(now, |application, server| application.on_start(server)) }
         });
     }
@@ -237,12 +237,12 @@ impl Connection {
         network: &mut Network<O>,
     ) {
         let acknowledged = self.peers.sender.acknowledged();
-        self.serve(now, common, network, |told| told.acknowledge(now, acknowledged, request));
+        self.serve(now, common, network, &mut |told| told.acknowledge(now, acknowledged, request));
     }
 
     /// Tells the application, once, that the flow has stopped.
     pub(super) fn tell_of_stop<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
-        self.serve(now, common, network, |told| {
+        self.serve(now, common, network, &mut |told| {
             if std::mem::replace(&mut told.session.stopped, true) {
                 return Ok(());
             }
@@ -251,12 +251,13 @@ impl Connection {
     }
 
     /// Calls the application, then does what it asks for. A mistake of it ends the run.
+    #[inline(never)]
     fn serve<O: Observer>(
         &mut self,
         now: Time,
         common: &mut Common,
         network: &mut Network<O>,
-        call: impl FnOnce(&mut Told) -> Result<(), Problem>,
+        call: &mut dyn FnMut(&mut Told) -> Result<(), Problem>,
     ) {
         let DataSource::Told(told) = &mut self.application else { return };
         if network.failure.is_some() {

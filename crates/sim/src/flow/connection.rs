@@ -228,6 +228,8 @@ impl Connection {
     }
 
     /// Handles an acknowledgement at the sender.
+    // A page loads the program, so there it may not be large.
+    #[cfg_attr(target_family = "wasm", inline(never))]
     pub(crate) fn on_ack<O: Observer>(
         &mut self,
         now: Time,
@@ -277,6 +279,8 @@ impl Connection {
     }
 
     /// Handles a segment at the receiver.
+    // A page loads the program, so there it may not be large.
+    #[cfg_attr(target_family = "wasm", inline(never))]
     pub(crate) fn on_segment<O: Observer>(
         &mut self,
         now: Time,

@@ -155,7 +155,7 @@ export class Dialogs {
         element(
           "tr",
           "",
-          element("th", "", number === 0 ? (requests[side]?.kind ?? "") : ""),
+          number === 0 ? element("th", "", requests[side]?.kind ?? "") : element("td", "", ""),
           element("td", "", group.name),
           ...["share", "fair_share"].map((key) => element("td", "number", within(group, key, percent))),
           element("td", "number", within(group, "throughput_bps", rate)),
