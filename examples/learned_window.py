@@ -2,7 +2,7 @@
 
     pip install 'fairlane[gym]' && python examples/learned_window.py
 
-It takes less than a minute, learns on links of 5 and 20 Mbit/s, and is judged on one of 10 Mbit/s.
+The policy learns on links of 5 and 20 Mbit/s, in less than a minute, and is judged on a link of 10 Mbit/s.
 """
 
 from __future__ import annotations

@@ -8,12 +8,13 @@ use fairlane_sim::Control;
 use fairlane_sim::application::{Application, Client, Server};
 use pyo3::PyClass;
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::False;
 
 use crate::custom::time;
 use crate::errors;
+use crate::methods;
 use crate::raised::{Raised, fail};
 use crate::run_custom::interned;
 
@@ -203,13 +204,8 @@ impl OwnApplication {
         raised: &Raised,
     ) -> PyResult<Self> {
         let object = maker.call1((flow, seed.stream("python").bits()))?;
-        let has = |method| Ok::<_, PyErr>(object.getattr_opt(method)?.is_some_and(|method| method.is_callable()));
-        for method in ["on_start", "on_data"] {
-            if !has(method)? {
-                let message = format!("{} has no method {method}: see fairlane.Application", object.get_type().name()?);
-                return Err(PyTypeError::new_err(message));
-            }
-        }
+        methods::require(&object, ["on_start", "on_data"], "Application")?;
+        let has = |method| methods::has(&object, method);
         let server = PyServer { now: None, packet: u64::from(packet), sent: 0, asks: Vec::new() };
         Ok(Self {
             has: OptionalCalls {

@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::methods;
 use crate::raised::{Raised, fail};
 use crate::run_custom::name_of;
 
@@ -212,14 +213,8 @@ impl Own {
         let connection = py.import("fairlane.congestion")?.getattr("Connection")?;
         let seed = seed.stream("python").bits();
         let object = class.call1((connection.call1((flow, seed, tcp.initial_window, tcp.window))?,))?;
-        let has = |method| Ok::<_, PyErr>(object.getattr_opt(method)?.is_some_and(|method| method.is_callable()));
-        for method in ["grow", "on_congestion"] {
-            if !has(method)? {
-                let class = object.get_type().name()?;
-                let message = format!("{class} has no method {method}: see fairlane.CongestionControl");
-                return Err(PyTypeError::new_err(message));
-            }
-        }
+        methods::require(&object, ["grow", "on_congestion"], "CongestionControl")?;
+        let has = |method| methods::has(&object, method);
         let says = |name| object.getattr_opt(name)?.map_or(Ok(false), |said| said.is_truthy());
         let smallest = object.getattr_opt("smallest_window")?;
         Ok(Self {

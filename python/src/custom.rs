@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::methods;
 
 /// The state of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,13 +193,8 @@ impl<P: Packet> CustomDiscipline<P> {
     /// Wraps `object`, which must have the methods of a discipline.
     pub(crate) fn new(py: Python<'_>, object: Bound<'_, PyAny>, shared: Arc<RunState>) -> PyResult<Self> {
         static QUEUES: AtomicU64 = AtomicU64::new(0);
-        let has = |method| Ok::<_, PyErr>(object.getattr_opt(method)?.is_some_and(|method| method.is_callable()));
-        for method in ["enqueue", "dequeue"] {
-            if !has(method)? {
-                let message = format!("{} has no method {method}: see fairlane.Discipline", object.get_type().name()?);
-                return Err(PyTypeError::new_err(message));
-            }
-        }
+        methods::require(&object, ["enqueue", "dequeue"], "Discipline")?;
+        let has = |method| methods::has(&object, method);
         let queue = QUEUES.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             averages: has("average")?,

@@ -15,6 +15,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::custom::{RunState, time};
 use crate::errors;
+use crate::methods;
 use crate::raised::{Raised, fail};
 
 /// The ECN fields in the order of their numbers in the header (RFC 3168, section 5).
@@ -130,12 +131,7 @@ impl OwnEndpoint {
     fn new(py: Python<'_>, object: Bound<'_, PyAny>, raised: &Raised, listener: Option<Listener>) -> PyResult<Self> {
         let module = py.import("fairlane.endpoint")?;
         let (class, ecn) = (module.getattr("Endpoint")?, module.getattr("Ecn")?);
-        for method in ["receive", "transmit"] {
-            if !object.getattr_opt(method)?.is_some_and(|method| method.is_callable()) {
-                let message = format!("{} has no method {method}: see fairlane.Endpoint", object.get_type().name()?);
-                return Err(PyTypeError::new_err(message));
-            }
-        }
+        methods::require(&object, ["receive", "transmit"], "Endpoint")?;
         // The methods of the base class do nothing, so that they need not be called.
         let has = |name: &str| {
             let (own, base) = (object.get_type().getattr_opt(name)?, class.getattr_opt(name)?);

@@ -13,6 +13,7 @@ mod disciplines;
 mod document;
 mod endpoint;
 mod errors;
+mod methods;
 mod more;
 mod outcome;
 mod quantity;

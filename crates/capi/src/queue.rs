@@ -32,7 +32,7 @@ pub struct fl_queue {
 /// The discipline of a queue.
 enum Discipline {
     First(BoxQdisc<Held>),
-    /// It has been replaced, and the ones before it may still have packets.
+    /// Disciplines that were replaced, with the packets that they still have, and the present one.
     Replaced(Box<ReplaceableQdisc<Held>>),
 }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use std::{env, fs};
 
-use fairlane_qdisc::{BoxQdisc, DropSink, FlowKey, Host, Kind, Packet, QdiscParameters, Rate, Reason, Seed, Time};
+use fairlane_qdisc::{BoxQdisc, DropSink, Host, Kind, QdiscParameters, Rate, Reason, Seed, SimplePacket, Time};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -45,57 +45,6 @@ fn run(program: &Path, mode: &str) -> Result<String, Box<dyn std::error::Error>>
     text(Command::new(program).arg(mode).output()?)
 }
 
-/// The packet of C, as Rust has it.
-#[derive(Clone, Copy, Debug)]
-struct Plain {
-    handle: u64,
-    flow: u64,
-    hosts: [u64; 2],
-    label: u64,
-    bytes: u32,
-    tos: u8,
-    responsive: bool,
-}
-
-impl Packet for Plain {
-    fn flow(&self) -> FlowKey {
-        FlowKey::new(self.flow)
-    }
-    fn bytes(&self) -> u32 {
-        self.bytes
-    }
-    fn ecn_capable(&self) -> bool {
-        self.tos & 3 != 0
-    }
-    fn mark_ce(&mut self) {
-        self.tos |= 3;
-    }
-    fn source_host(&self) -> u64 {
-        if self.hosts[0] == 0 { self.flow } else { self.hosts[0] }
-    }
-    fn destination_host(&self) -> u64 {
-        if self.hosts[1] == 0 { self.flow } else { self.hosts[1] }
-    }
-    fn class(&self) -> u8 {
-        self.tos & !3
-    }
-    fn clear_class(&mut self) {
-        self.tos &= 3;
-    }
-    fn l4s(&self) -> bool {
-        self.tos & 1 == 1
-    }
-    fn label(&self) -> u64 {
-        self.label
-    }
-    fn set_label(&mut self, bits_per_second: u64) {
-        self.label = bits_per_second;
-    }
-    fn responsive(&self) -> bool {
-        self.responsive
-    }
-}
-
 /// The course of a queue, as `checks.c` sums it up.
 #[derive(Default)]
 struct Course {
@@ -121,21 +70,21 @@ impl Course {
     }
 }
 
-impl DropSink<Plain> for Course {
-    fn dropped(&mut self, _now: Time, packet: Plain, reason: Reason) {
+impl DropSink<SimplePacket> for Course {
+    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
         self.drops += 1;
-        self.event(packet.handle, reason, 0);
+        self.event(packet.id, reason, 0);
     }
-    fn marked(&mut self, _now: Time, packet: &Plain, reason: Reason) {
+    fn marked(&mut self, _now: Time, packet: &SimplePacket, reason: Reason) {
         self.marks += 1;
-        self.event(packet.handle, reason, 1);
+        self.event(packet.id, reason, 1);
     }
 }
 
 /// Does in Rust what `checks.c` does, and returns the line that it prints.
 fn course(kind: Kind, burst: u64) -> Result<String, Box<dyn std::error::Error>> {
     let host = Host { rate: Rate::from_bits_per_second(10_000_000), seed: Seed::new(7) };
-    let mut queue: BoxQdisc<Plain> = QdiscParameters::new(kind).build(&host)?;
+    let mut queue: BoxQdisc<SimplePacket> = QdiscParameters::new(kind).build(&host)?;
     let mut course = Course { random: 1, ..Course::default() };
     let (mut now, mut latest, mut handle) = (0, 0, 0);
     for step in 0..60_000_u64 {
@@ -159,15 +108,18 @@ fn course(kind: Kind, burst: u64) -> Result<String, Box<dyn std::error::Error>> 
             let flow = course.next() % 50;
             let bytes = 40 + (course.next() % 1461) as u32;
             let tos = course.next() as u8;
-            let hosts = [course.next() % 5, course.next() % 5];
-            let label = course.next() % 1_000_000;
-            let responsive = !course.next().is_multiple_of(4);
-            let packet = Plain { handle, flow, hosts, label, bytes, tos, responsive };
+            // 0 stands for a host of the flow.
+            let mut host = || Some(course.next() % 5).filter(|host| *host > 0).unwrap_or(flow) as u32;
+            let mut packet = SimplePacket::new(flow, bytes).with_id(handle).with_hosts(host(), host()).with_class(tos);
+            (packet.ecn_capable, packet.l4s) = (tos & 3 != 0, tos & 1 != 0);
+            packet = packet.with_label(course.next() % 1_000_000);
+            packet.responsive = !course.next().is_multiple_of(4);
             arriving.push(packet);
         }
         arriving.into_iter().for_each(|packet| queue.enqueue(at, packet, &mut course));
         for packet in leaving {
-            for value in [packet.handle, packet.tos.into(), packet.label, packet.bytes.into()] {
+            let tos = packet.class | if packet.marked { 3 } else { 0 };
+            for value in [packet.id, tos.into(), packet.label, packet.bytes.into()] {
                 course.add(value);
             }
         }

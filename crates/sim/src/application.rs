@@ -153,13 +153,6 @@ impl Client<'_> {
     }
 }
 
-impl Session {
-    /// Returns the number of the last request that an acknowledgement brings which leaves now; 0 for none.
-    pub(crate) fn request(&self) -> u32 {
-        self.asked.last().map_or(0, |(number, _)| *number)
-    }
-}
-
 /// The state of an application's connection, and what the application asks for.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
@@ -198,4 +191,11 @@ pub(crate) struct Session {
     pub(crate) startups: Option<Vec<u64>>,
     /// The view of a video, once the run has ended.
     pub(crate) video: Option<Box<VideoRun>>,
+}
+
+impl Session {
+    /// Returns the number of the last request that an acknowledgement brings which leaves now; 0 for none.
+    pub(crate) fn request(&self) -> u32 {
+        self.asked.last().map_or(0, |(number, _)| *number)
+    }
 }

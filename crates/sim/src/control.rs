@@ -69,8 +69,8 @@ impl Control {
     /// them](Self::applications).
     ///
     /// `make` is called once in each run for each group that asks for it, and returns an application for each flow.
-    /// Those of a group may share state: they are called one after the other. Runs at the same time share `make`, so it
-    /// must keep no state. Of two with the same name the first counts.
+    /// The applications of a group may share state, since the calls of a run come one after the other. Several runs at
+    /// the same time share `make`, so it must keep no state. Of two with the same name the first counts.
     #[must_use]
     pub fn with_application(
         mut self,

@@ -87,36 +87,34 @@ class Brought:
         self.congestion = _by_group("cc", cc, '{"ftp": Mine}')
         self.applications = _by_group("applications", applications, '{"ftp": Mine}')
         self.endpoints = _by_group("endpoints", endpoints, '{"own": make}')
-        for group, made in self.congestion:
-            if not callable(made):
-                what = type(made).__name__
-                raise TypeError(f'cc: a congestion control is a class, not a {what}; set scenario["flows.{group}.cc"]')
-        for group, made in self.applications:
-            if not callable(made):
-                what = type(made).__name__
-                raise TypeError(
-                    f'applications: an application is a class, not a {what}; set scenario["flows.{group}.source"]'
-                )
-        for group, made in self.endpoints:
-            if not callable(made):
-                what = type(made).__name__
-                raise TypeError(f"endpoints: {group!r} needs a function that makes a source and a sink, not a {what}")
+        expected = {
+            "cc": (self.congestion, 'a congestion control is a class, not a {what}; set scenario["flows.{group}.cc"]'),
+            "applications": (
+                self.applications,
+                'an application is a class, not a {what}; set scenario["flows.{group}.source"]',
+            ),
+            "endpoints": (self.endpoints, "{group!r} needs a function that makes a source and a sink, not a {what}"),
+        }
+        for name, (makers, message) in expected.items():
+            for group, made in makers:
+                if not callable(made):
+                    raise TypeError(f"{name}: {message.format(group=group, what=type(made).__name__)}")
 
     def __bool__(self) -> bool:
         return bool(self.congestion or self.applications or self.endpoints)
 
     def makers(self) -> dict[str, list[tuple[str, Any]]]:
-        """What makes the parts, as the compiled part takes it."""
+        """Returns the makers of all parts, as the compiled part takes them."""
         return {"congestion": self.congestion, "applications": self.applications, "endpoints": self.endpoints}
 
     def parts(self) -> list[tuple[str, str, Any]]:
-        """What makes applications and endpoints, each after the name of its parameter and its group."""
+        """Returns the makers of applications and endpoints, each after its parameter's name and its group."""
         makers = {"applications": self.applications, "endpoints": self.endpoints}
         return [(name, group, made) for name, all_ in makers.items() for group, made in all_]
 
     @staticmethod
     def of(parts: list[tuple[str, str, Any]]) -> Brought:
-        """The parts of a run that :meth:`parts` has returned."""
+        """Returns the parts of a run from the makers that :meth:`parts` has returned."""
 
         def named(name: str) -> dict[str, Any]:
             return {group: made for part, group, made in parts if part == name}
@@ -124,7 +122,7 @@ class Brought:
         return Brought(applications=named("applications"), endpoints=named("endpoints"))
 
     def with_congestion(self, group: str, made: OwnCongestion) -> Brought:
-        """These with a congestion control for a group of flows."""
+        """Returns the parts with a congestion control for a group of flows in addition."""
         return Brought({**dict(self.congestion), group: made}, dict(self.applications), dict(self.endpoints))
 
 

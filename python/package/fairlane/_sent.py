@@ -40,7 +40,7 @@ def packed(key: str, made: Callable[..., object]) -> bytes:
 
 
 def loaded(sent: bytes | Callable[..., object]) -> Callable[..., Any]:
-    """What :func:`packed` had; what was not packed is returned as it is.
+    """Returns the class or function from the bytes of :func:`packed`, or as it is if it was not packed.
 
     Raises:
         ImportError: This worker lacks its module, or the module lacks it.

@@ -53,7 +53,7 @@ class Application:
     def on_data(self, received: int, client: Client) -> None:
         """Takes data: the client has the first ``received`` packets of the connection.
 
-        It is called for each packet that arrives, so ``received`` may be what it was.
+        The simulator calls it for each packet that arrives, so ``received`` may be the same as before.
 
         Args:
             received: The packets that have come in order since the connection began.

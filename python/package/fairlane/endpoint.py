@@ -63,7 +63,7 @@ class Endpoint:
 
     Attributes:
         delivered_bytes: The bytes that it has delivered to its application since the start, which never become fewer.
-            Those of the sink are the flow's goodput. It may be a property.
+            The bytes of the sink are the flow's goodput. A property serves as well as an attribute.
     """
 
     delivered_bytes: int = 0

@@ -86,7 +86,50 @@ class RandomDrop(Discipline):
         return self._packets.popleft() if self._packets else None
 
 
-class QueueEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"]):
+class _Stepped(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"]):
+    """An environment whose steps are those of a simulation."""
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - declared so by Gymnasium
+    scenario: Scenario
+    simulation: Simulation | None = None
+    _interval_s: float
+    _steps = 0
+
+    def _begin(self, at: str, **parts: Any) -> None:  # noqa: ANN401 - the parameters of Scenario.start
+        """Starts the simulation of an episode with these parts; the queue ``at`` must be there."""
+        self._steps = 0
+        self.simulation = self.scenario.start(seed=int(self.np_random.integers(2**53)), **parts)
+        self.simulation.queue(at)
+
+    def _running(self, action: NDArray[np.float32], what: str, least: float, most: float) -> tuple[Simulation, float]:
+        """Returns the simulation of the episode, and the number that is the action, clipped; ``what`` names it.
+
+        Raises:
+            ValueError: The action is not a number.
+            RuntimeError: The environment was not reset, or the episode is over.
+        """
+        if self.simulation is None:
+            raise RuntimeError("call reset() before the first step()")
+        if self.simulation.now >= self.simulation.end:
+            raise RuntimeError("the episode is over: call reset()")
+        number = float(np.clip(np.asarray(action, np.float64).reshape(-1)[0], least, most))
+        if np.isnan(number):
+            raise ValueError(f"action: nan is not a {what}")
+        return self.simulation, number
+
+    def _advance(self, simulation: Simulation) -> float:
+        """Lets the interval pass; returns the seconds that did."""
+        began = simulation.now
+        self._steps += 1
+        simulation.step(min(self._steps * self._interval_s, simulation.end))
+        return simulation.now - began
+
+    def close(self) -> None:
+        """Drops the simulation of the present episode."""
+        self.simulation = None
+
+
+class QueueEnv(_Stepped):
     """A scenario whose queue drops, or marks, with the probability that the controller chooses at each step.
 
     The action is that probability, an array of one number from 0 to ``most``.
@@ -122,8 +165,6 @@ class QueueEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"]):
         ScenarioError: The scenario describes no queue; raised by :meth:`reset`.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - declared so by Gymnasium
-
     def __init__(  # noqa: PLR0913 - all have defaults
         self,
         scenario: Scenario | None = None,
@@ -140,7 +181,6 @@ class QueueEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"]):
                     f"{name}: {value} is out of range: it must be above 0" + " and at most 1" * (bound == 1)
                 )
         self.scenario = _usual() if scenario is None else scenario.copy()
-        self.simulation: Simulation | None = None
         self.observation_space = gymnasium.spaces.Box(
             np.zeros(4, np.float32), np.array([_LONGEST_S, 1, 1, most], np.float32)
         )
@@ -149,7 +189,6 @@ class QueueEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"]):
         self._limit = count("limit", limit)
         self._at = at
         self._disciplines: list[RandomDrop] = []
-        self._steps = 0
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -174,9 +213,7 @@ class QueueEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"]):
             self._disciplines.append(RandomDrop(host, self._limit))
             return self._disciplines[-1]
 
-        self._steps = 0
-        self.simulation = self.scenario.start(seed=int(self.np_random.integers(2**53)), queue=made)
-        self.simulation.queue(self._at)
+        self._begin(self._at, queue=made)
         return np.zeros(4, np.float32), {"time_s": 0.0}
 
     def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
@@ -193,30 +230,17 @@ class QueueEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"]):
             ValueError: The action is not a number.
             RuntimeError: The environment was not reset, or the episode is over.
         """
-        simulation = self.simulation
-        if simulation is None:
-            raise RuntimeError("call reset() before the first step()")
-        began = simulation.now
-        if began >= simulation.end:
-            raise RuntimeError("the episode is over: call reset()")
-        probability = float(np.clip(np.asarray(action, np.float64).reshape(-1)[0], 0.0, self._most))
-        if np.isnan(probability):
-            raise ValueError("action: nan is not a probability")
+        simulation, probability = self._running(action, "probability", 0.0, self._most)
         for discipline in self._disciplines:
             discipline.probability = probability
-        self._steps += 1
-        simulation.step(min(self._steps * self._interval_s, simulation.end))
+        elapsed_s = self._advance(simulation)
         queue = simulation.queue(self._at)
-        used = min(8 * queue.departed.bytes / (queue.rate_bps * (simulation.now - began)), 1.0)
+        used = min(8 * queue.departed.bytes / (queue.rate_bps * elapsed_s), 1.0)
         signals = (queue.dropped.packets + queue.marked.packets) / max(queue.arrived.packets, 1)
         delay = queue.delay_s
         seen = np.array([min(delay, _LONGEST_S), used, min(signals, 1.0), probability], np.float32)
         reward = used * self._rtt_s / (self._rtt_s + delay)
         return seen, reward, False, simulation.now >= simulation.end, {"time_s": simulation.now}
-
-    def close(self) -> None:
-        """Drops the simulation of the present episode."""
-        self.simulation = None
 
 
 class Steered(CongestionControl):
@@ -294,7 +318,7 @@ class _Maker:
         return self.all[-1]
 
 
-class CongestionEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"]):
+class CongestionEnv(_Stepped):
     """A scenario with a TCP flow whose congestion window, or pacing rate, the controller changes at each step.
 
     The action is an array of one number from -1 to 1: the window, or the rate, is multiplied by 2 to its power, as in
@@ -331,8 +355,6 @@ class CongestionEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"])
         ValueError: A value is out of its range, or the group has not one flow.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - declared so by Gymnasium
-
     def __init__(  # noqa: PLR0913 - all have defaults
         self,
         scenario: Scenario | None = None,
@@ -352,7 +374,6 @@ class CongestionEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"])
         flows = [name for name in self.scenario._document.flow_names() if name.rpartition("/")[0] == group]  # noqa: SLF001
         if len(flows) != 1:
             raise ValueError(f"group: {group!r} has {len(flows)} flows, and one is controlled: set its count to 1")
-        self.simulation: Simulation | None = None
         self.observation_space = gymnasium.spaces.Box(
             np.array([0, 0, 0, -1], np.float32), np.array([1, 1, 1, 1], np.float32)
         )
@@ -360,7 +381,6 @@ class CongestionEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"])
         self._interval_s, self._rtt_s = float(interval_s), float(rtt_s)
         self._control, self._group, self._flow, self._at = control, group, flows[0], at
         self._steered: list[Steered] = []
-        self._steps = 0
         self._least_rtt_s = self._most_bytes_s = 0.0
 
     def reset(
@@ -382,9 +402,8 @@ class CongestionEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"])
         super().reset(seed=seed, options=None if options is None else dict(options))
         made = _Maker(self._rtt_s if self._control == "rate" else None)
         self._steered = made.all
-        self._steps, self._least_rtt_s, self._most_bytes_s = 0, np.inf, 0.0
-        self.simulation = self.scenario.start(seed=int(self.np_random.integers(2**53)), cc={self._group: made})
-        self.simulation.queue(self._at)
+        self._least_rtt_s, self._most_bytes_s = np.inf, 0.0
+        self._begin(self._at, cc={self._group: made})
         return np.array([0, 1, 0, 0], np.float32), {"time_s": 0.0}
 
     def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
@@ -402,15 +421,7 @@ class CongestionEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"])
             ValueError: The action is not a number.
             RuntimeError: The environment was not reset, or the episode is over.
         """
-        simulation = self.simulation
-        if simulation is None:
-            raise RuntimeError("call reset() before the first step()")
-        began = simulation.now
-        if began >= simulation.end:
-            raise RuntimeError("the episode is over: call reset()")
-        power = float(np.clip(np.asarray(action, np.float64).reshape(-1)[0], -1.0, 1.0))
-        if np.isnan(power):
-            raise ValueError("action: nan is not a number")
+        simulation, power = self._running(action, "number", -1.0, 1.0)
         for steered in self._steered:
             most = float(steered.connection.receiver_window)
             if steered.rate_segments_s is None:
@@ -418,10 +429,9 @@ class CongestionEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"])
             else:
                 bounds = 2.0 / self._rtt_s, most / self._rtt_s
                 steered.rate_segments_s = float(np.clip(steered.rate_segments_s * 2**power, *bounds))
-        self._steps += 1
-        simulation.step(min(self._steps * self._interval_s, simulation.end))
+        elapsed_s = self._advance(simulation)
         flow = simulation.flow(self._flow)
-        bytes_s = flow.delivered_bytes / (simulation.now - began)
+        bytes_s = flow.delivered_bytes / elapsed_s
         self._most_bytes_s = max(self._most_bytes_s, bytes_s)
         rtt_s = flow.srtt_s or self._rtt_s
         self._least_rtt_s = min(self._least_rtt_s, rtt_s)
@@ -431,10 +441,6 @@ class CongestionEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"])
         reward = used * min(self._rtt_s / rtt_s, 1.0) - gone
         told = {"time_s": simulation.now, "window": flow.cwnd, "throughput_bps": 8 * bytes_s, "rtt_s": rtt_s}
         return seen, reward, False, simulation.now >= simulation.end, told
-
-    def close(self) -> None:
-        """Drops the simulation of the present episode."""
-        self.simulation = None
 
 
 def _usual() -> Scenario:

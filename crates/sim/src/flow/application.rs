@@ -80,13 +80,12 @@ impl Applications {
     /// Returns the application of the next flow; `None` if the program has brought too few.
     pub(super) fn next(&mut self, tcp: &Tcp, common: &Common, seed: Seed) -> Option<DataSource> {
         use scenario::Application as Kind;
-        let bytes = common.bytes;
+        let (bytes, index) = (common.bytes, common.id - self.flows.start);
         let application: Box<dyn Application> = match &tcp.application {
             Kind::Ftp => return Some(DataSource::Ftp(common.has_later_phases().then(|| Box::new(tcp.clone())))),
             Kind::OnOff(config) => return Some(DataSource::OnOff(Box::new(OnOffPeriods::new(config, seed)))),
             Kind::Transfers(config) => Box::new(Transfers::new(config, bytes, seed)),
             Kind::Web(web) => {
-                let index = common.id - self.flows.start;
                 self.browser = self.browser.take().filter(|_| !index.is_multiple_of(web.connections));
                 let browser = || Arc::new(Mutex::new(Browser::new(web, index, bytes, seed)));
                 Box::new(WebConnection::new(Arc::clone(self.browser.get_or_insert_with(browser)), index))
@@ -97,7 +96,7 @@ impl Applications {
         };
         let session = Session {
             packet: bytes,
-            index: common.id - self.flows.start,
+            index,
             completions: (!matches!(tcp.application, Kind::Video(_))).then(Vec::new),
             startups: matches!(tcp.application, Kind::Transfers(_) | Kind::Web(_)).then(Vec::new),
             ..Session::default()

@@ -11,8 +11,8 @@ use crate::packet::Packet;
 /// Returns the endpoints of the caller for the flow with this group and number, with a seed.
 pub(crate) type CustomEndpoints<'c> = dyn FnMut(&str, u32, Seed) -> Option<Pair> + 'c;
 
-/// The parts of a run that the caller brings, by default none: disciplines and transports. Its congestion controls are
-/// in a [`Control`](crate::Control).
+/// The parts of a run that the caller brings, by default none: disciplines and transports. Its congestion controls
+/// and applications are in a [`Control`](crate::Control).
 ///
 /// ```
 /// use fairlane_scenario::Document;

@@ -78,8 +78,8 @@ pub fn run_endpoints(
     run_brought(scenario, run, control, observer, Brought::default().with_endpoints(endpoints))
 }
 
-/// Runs `scenario` as [`run`] does, with disciplines and transports of the caller, and the congestion controls of
-/// `control`.
+/// Runs `scenario` as [`run`] does, with disciplines and transports of the caller, and the congestion controls and
+/// applications of `control`.
 ///
 /// # Errors
 /// As [`run_endpoints`].
@@ -273,7 +273,6 @@ impl<'s, O: Observer> Engine<'s, O> {
         if let Some(error) = self.part.network.failure.take().or(ended.err()) {
             return Err(Error::Endpoint(*error));
         }
-
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
         let Self { scenario, run, part, before, from, changes, .. } = self;

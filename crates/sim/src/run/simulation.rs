@@ -70,7 +70,7 @@ pub enum StepError {
         /// The end.
         end: Time,
     },
-    /// An endpoint of the caller has failed, and the simulation cannot go on.
+    /// An endpoint or an application of the caller has failed, and the simulation cannot go on.
     Endpoint(EndpointError),
     /// A congestion control of the caller has made a mistake, and the simulation cannot go on.
     Congestion(CongestionFault),
@@ -146,8 +146,8 @@ impl<O: Observer> Simulation<O> {
         Self::brought(scenario, run, observer, &Control::default(), Brought::default().with_endpoints(endpoints))
     }
 
-    /// Prepares a run with disciplines and transports of the caller, and the congestion controls of `control`, that
-    /// `observer` follows.
+    /// Prepares a run that `observer` follows, with disciplines and transports of the caller, and the congestion
+    /// controls and applications of `control`.
     ///
     /// # Errors
     /// As [`run_brought`](crate::run_brought), before the first event.

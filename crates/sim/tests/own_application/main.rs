@@ -14,12 +14,18 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// A dumbbell of 1 Gbit/s throughout, with 12 ms one way, whose one group has these keys in addition.
 fn scenario(duration: &str, group: &str) -> Result<Scenario, Box<dyn std::error::Error>> {
+    over("", duration, group)
+}
+
+/// The same with these keys of the bottleneck.
+fn over(bottleneck: &str, duration: &str, group: &str) -> Result<Scenario, Box<dyn std::error::Error>> {
     let text = format!(
         r#"
         duration = "{duration}"
         [bottleneck]
         rate = "1gbit"
         delay = "10ms"
+        {bottleneck}
         [access]
         rate = "1gbit"
         delay = "1ms"
@@ -155,25 +161,8 @@ fn no_request_is_faster_than_its_path() -> Outcome {
         let took = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&took);
         let control = each(move |_| Asking { shortest: Arc::clone(&shared), ..Asking::default() });
-        let text = format!(
-            r#"
-            duration = "5s"
-            [bottleneck]
-            rate = "1gbit"
-            delay = "10ms"
-            {bottleneck}
-            [access]
-            rate = "1gbit"
-            delay = "1ms"
-            [[flows]]
-            name = "own"
-            kind = "tcp"
-            source = "mine"
-            window = 40
-            tcp = {{ preset = "modern" }}
-            "#
-        );
-        let scenario = Document::parse("own.toml", &text)?.with_applications(["mine"]).scenario()?;
+        let keys = "source = \"mine\"\nwindow = 40\ntcp = { preset = \"modern\" }";
+        let scenario = over(bottleneck, "5s", keys)?;
         run(&scenario, 0, &control, &mut ())?;
         let took = took.lock().unwrap_or_else(PoisonError::into_inner);
         let least = took.iter().min().ok_or("no request")?;
