@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from fairlane._parquet import SweepFile
     from fairlane._sweep import Failure
     from fairlane.advice import Advice, Tuning, advise
-    from fairlane.application import Application
+    from fairlane.application import Application, OwnApplication
     from fairlane.captures import replay
     from fairlane.characterization import Characterization, Section, characterize
     from fairlane.config import QueueConfig
-    from fairlane.congestion import CongestionControl, Connection
-    from fairlane.discipline import Discipline, Host
+    from fairlane.congestion import CongestionControl, Connection, OwnCongestion
+    from fairlane.discipline import Discipline, Host, OwnDiscipline, SomeDiscipline
     from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
-    from fairlane.endpoint import Ecn, Endpoint, Outgoing
+    from fairlane.endpoint import Ecn, Endpoint, Outgoing, OwnEndpoints
     from fairlane.errors import (
         CongestionError,
         DisciplineError,
@@ -58,14 +58,7 @@ if TYPE_CHECKING:
     from fairlane.linux import lab
     from fairlane.outcome import Outcome, Outcomes
     from fairlane.queue import Count, Counters, Event, Queue
-    from fairlane.scenario import (
-        OwnApplication,
-        OwnCongestion,
-        OwnDiscipline,
-        OwnEndpoints,
-        Scenario,
-        SomeDiscipline,
-    )
+    from fairlane.scenario import Scenario
     from fairlane.simulation import FlowState, QueueState, Simulation
     from fairlane.table import Series, Table
     from fairlane.units import rate, rate_text, seconds, seconds_text
@@ -184,13 +177,13 @@ _FILES = {
     "_parquet": ("SweepFile",),
     "_sweep": ("Failure",),
     "advice": ("Advice", "Tuning", "advise"),
-    "application": ("Application",),
+    "application": ("Application", "OwnApplication"),
     "captures": ("replay",),
     "characterization": ("Characterization", "Section", "characterize"),
     "config": ("QueueConfig",),
-    "congestion": ("CongestionControl", "Connection"),
-    "discipline": ("Discipline", "Host"),
-    "endpoint": ("Ecn", "Endpoint", "Outgoing"),
+    "congestion": ("CongestionControl", "Connection", "OwnCongestion"),
+    "discipline": ("Discipline", "Host", "OwnDiscipline", "SomeDiscipline"),
+    "endpoint": ("Ecn", "Endpoint", "Outgoing", "OwnEndpoints"),
     "errors": (
         "CongestionError",
         "DisciplineError",
@@ -210,7 +203,7 @@ _FILES = {
     "papers": (),
     "plot": (),
     "queue": ("Count", "Counters", "Event", "Queue"),
-    "scenario": ("OwnApplication", "OwnCongestion", "OwnDiscipline", "OwnEndpoints", "Scenario", "SomeDiscipline"),
+    "scenario": ("Scenario",),
     "simulation": ("FlowState", "QueueState", "Simulation"),
     "table": ("Series", "Table"),
     "theory": (),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fairlane._sweep import Point
-    from fairlane.scenario import SomeDiscipline
+    from fairlane.discipline import SomeDiscipline
 
 __all__ = ["labelled", "names", "parameters"]
 

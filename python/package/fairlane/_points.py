@@ -9,16 +9,20 @@ from fairlane import _core
 from fairlane._labels import labelled, names
 from fairlane._values import instance, items_of, native, number_of, setting
 from fairlane.config import QueueConfig
-from fairlane.errors import ScenarioError
+from fairlane.errors import Interrupted, ScenarioError
+from fairlane.outcome import Outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from fairlane._sweep import Point
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "Varied"]
+
+Varied: TypeAlias = "Mapping[str, Any] | Iterable[Mapping[str, Any]]"
+"""The values that each key of a sweep has, or its points one by one."""
 
 
 class Plan:
@@ -48,13 +52,28 @@ class Plan:
         else:
             self.points = self._listed(varied)
 
-    def check(self) -> bool:
-        """Checks every point. Returns false after Ctrl-C.
+    @classmethod
+    def checked(cls, document: _core.Document, varied: object) -> Plan:
+        """Makes the points as the constructor does, and checks every one.
 
         Raises:
             ScenarioError: A point is not valid.
             ValueError: A point has two of its parts written in Python.
+            Interrupted: Ctrl-C.
         """
+        from fairlane._signals import CtrlC
+
+        try:
+            with CtrlC(at_once=True) as heard:
+                plan = cls(document, varied)
+                if not heard() and plan._are_valid() and not heard():
+                    return plan
+        except KeyboardInterrupt:
+            pass  # It came while the list of points was being made.
+        raise Interrupted("interrupted while the points were checked: none of them was run", Outcomes([], of="sweep"))
+
+    def _are_valid(self) -> bool:
+        """Checks every point. Returns false after Ctrl-C."""
         for point in self.points if self.own else ():
             if sum(pair in self.own for pair in point) > 1:
                 raise ValueError(

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from fairlane._points import Plan
     from fairlane._progress import Progress
     from fairlane._sweep import Point
-    from fairlane.scenario import OwnApplication, OwnCongestion, OwnDiscipline, OwnEndpoints, SomeDiscipline
+    from fairlane.application import OwnApplication
+    from fairlane.congestion import OwnCongestion
+    from fairlane.discipline import OwnDiscipline, SomeDiscipline
+    from fairlane.endpoint import OwnEndpoints
 
 __all__ = [
     "Brought",

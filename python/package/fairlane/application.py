@@ -6,9 +6,16 @@ import random
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from fairlane._core import Client, Server
 
-__all__ = ["Application"]
+__all__ = ["Application", "OwnApplication"]
+
+OwnApplication: TypeAlias = "Callable[[int, int], object]"
+"""A function that makes an application written in Python for a flow, from its number in the group and a seed, usually
+its class."""
 
 
 class Application:

@@ -20,7 +20,7 @@ from fairlane.outcome import Outcome, Outcomes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from fairlane.scenario import OwnDiscipline
+    from fairlane.discipline import OwnDiscipline
 
 __all__ = ["replay"]
 

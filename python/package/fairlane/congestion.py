@@ -6,9 +6,15 @@ import random
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from fairlane._core import Ack, CongestionEvent, Window
 
-__all__ = ["CongestionControl", "Connection"]
+__all__ = ["CongestionControl", "Connection", "OwnCongestion"]
+
+OwnCongestion: TypeAlias = "Callable[[Connection], object]"
+"""A function that makes a congestion control written in Python for a connection, usually its class."""
 
 
 class Connection(NamedTuple):

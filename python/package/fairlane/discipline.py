@@ -6,9 +6,19 @@ import random
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from fairlane._core import DropSink, Packet
+    from collections.abc import Callable
+    from typing import TypeAlias
 
-__all__ = ["Discipline", "Host"]
+    from fairlane._core import DropSink, Packet
+    from fairlane.config import QueueConfig
+
+__all__ = ["Discipline", "Host", "OwnDiscipline", "SomeDiscipline"]
+
+OwnDiscipline: TypeAlias = "Callable[[Host], object]"
+"""A function that makes a discipline written in Python for a link, usually its class."""
+
+SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
+"""A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
 
 
 class Host(NamedTuple):

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-__all__ = ["Ecn", "Endpoint", "Outgoing"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Ecn", "Endpoint", "Outgoing", "OwnEndpoints"]
+
+OwnEndpoints: TypeAlias = "Callable[[int, int], tuple[object, object]]"
+"""A function that makes the source and the sink of a flow from its number in the group and a seed."""
 
 _Payload: TypeAlias = "bytes | bytearray"
 

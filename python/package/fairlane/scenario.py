@@ -10,46 +10,27 @@ from fairlane._labels import labelled
 from fairlane._points import Plan
 from fairlane._values import changes_of, count, plain, with_unit
 from fairlane.config import QueueConfig
-from fairlane.errors import Interrupted, MissingFileError, ScenarioError
-from fairlane.outcome import Outcomes
+from fairlane.errors import MissingFileError, ScenarioError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-    from typing import Any, TypeAlias, overload
+    from typing import Any, overload
 
     from fairlane._parquet import SweepFile
+    from fairlane._points import Varied
     from fairlane._progress import Progress
     from fairlane._sweep import SomeExecutor
     from fairlane.advice import Tuning
-    from fairlane.congestion import Connection
-    from fairlane.discipline import Host
+    from fairlane.application import OwnApplication
+    from fairlane.congestion import OwnCongestion
+    from fairlane.discipline import SomeDiscipline
+    from fairlane.endpoint import OwnEndpoints
     from fairlane.fingerprint import Fingerprint
-    from fairlane.outcome import Outcome
+    from fairlane.outcome import Outcome, Outcomes
     from fairlane.simulation import Simulation
 
-__all__ = ["OwnApplication", "OwnCongestion", "OwnDiscipline", "OwnEndpoints", "Scenario", "SomeDiscipline"]
-
-OwnDiscipline: TypeAlias = "Callable[[Host], object]"
-"""A function that makes a discipline written in Python for a link, usually its class."""
-
-OwnCongestion: TypeAlias = "Callable[[Connection], object]"
-"""A function that makes a congestion control written in Python for a connection, usually its class."""
-
-OwnApplication: TypeAlias = "Callable[[int, int], object]"
-"""A function that makes an application written in Python for a flow, from its number in the group and a seed, usually
-its class."""
-
-OwnEndpoints: TypeAlias = "Callable[[int, int], tuple[object, object]]"
-"""A function that makes the source and the sink of a flow from its number in the group and a seed."""
-
-SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
-"""A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
-
-
-Varied: TypeAlias = "Mapping[str, Any] | Iterable[Mapping[str, Any]]"
-"""The values that each key of a sweep has, or its points one by one."""
+__all__ = ["Scenario"]
 
 
 class Scenario:
@@ -529,8 +510,6 @@ class Scenario:
             Interrupted: Ctrl-C; the finished points are with it, or in the file.
             SweepStopped: The executor takes no more work; the finished points are with it, or in the file.
         """
-        from fairlane._signals import CtrlC
-
         how = _runs.How(runs, jobs, progress)
         if chunk is not None and executor is None and out is None:
             raise ValueError("chunk: it is for an executor, and none is given")
@@ -538,17 +517,7 @@ class Scenario:
         document = self._seeded(seed)
         _runs.check_at(document, at)
         brought = _runs.Brought(None, applications, endpoints)
-        try:
-            with CtrlC(at_once=True) as heard:
-                plan = Plan(document, varied)
-                checked = not heard() and plan.check() and not heard()
-        except KeyboardInterrupt:
-            # The list of points was being made.
-            plan, checked = None, False
-        if plan is None or not checked:
-            raise Interrupted(
-                "interrupted while the points were checked: none of them was run", Outcomes([], of="sweep")
-            )
+        plan = Plan.checked(document, varied)
         if executor is None and out is None:
             return _runs.swept(document, plan, how, at, brought)
         from fairlane._cluster import Sweep, filed, gathered

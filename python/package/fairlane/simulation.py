@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, NoReturn
 
-    from fairlane.scenario import OwnApplication, OwnCongestion, OwnEndpoints, SomeDiscipline
+    from fairlane.application import OwnApplication
+    from fairlane.congestion import OwnCongestion
+    from fairlane.discipline import SomeDiscipline
+    from fairlane.endpoint import OwnEndpoints
 
 __all__ = ["FlowState", "QueueState", "Simulation"]
 
