@@ -178,6 +178,25 @@ fn a_page_is_complete_with_its_last_object() {
     }
 }
 
+/// Would catch browsers of a group that share their pages: two browsers complete as many as one each.
+#[test]
+fn each_browser_has_its_own_pages() {
+    let keys = |count| format!("source = \"web\"\nobjects = 3\nconnections = 1\nsize = \"1p\"\ncount = {count}");
+    let (one, two) = (wide("10s", &keys(1)), wide("10s", &keys(2)));
+    let pages = completions(&one, 0).len();
+    assert!(pages > 100, "{pages}");
+    assert_eq!([0, 1].map(|flow| completions(&two, flow).len()), [pages; 2]);
+}
+
+/// Would catch an outcome that does not tell pages without a start from traffic without pages.
+#[test]
+fn pages_have_starts_even_if_none_was_loaded() {
+    let run = wide("10ms", "source = \"web\"\nobjects = 3\nconnections = 1\nsize = \"1p\"");
+    assert_eq!((completions(&run, 0), run.flows[0].startups_ns.as_deref()), (&[][..], Some(&[][..])));
+    let run = wide("10ms", "source = \"rpc\"\nrequest = \"100b\"\nsize = \"1kb\"");
+    assert_eq!((completions(&run, 0), run.flows[0].startups_ns.as_deref()), (&[][..], None));
+}
+
 /// Would catch a page whose connections load more or fewer objects than it has, and sizes below the least one: with an
 /// exponential mean of one packet and a least size of four, e⁻⁴ of the objects are larger. By the sum of the geometric
 /// tail, the mean is 4 + e⁻⁴ / (1 − e⁻¹) = 4.029 packets, as sizes are rounded up.

@@ -354,8 +354,7 @@ impl Connection {
             bytes: self.ack_bytes + bytes,
             route: common.routes.back,
             sack: network.records.sacks.keep(ack, request),
-            // No filter of acknowledgements may drop a request.
-            flags: Flags::ACK.with_ace(ack.ace | u8::from(ack.ece)).with(Flags::REPORT, request > 0),
+            flags: Flags::ACK.with_ace(ack.ace | u8::from(ack.ece)),
             class: 0,
         };
         network.inject(now, &packet);

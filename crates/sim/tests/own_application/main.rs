@@ -9,6 +9,7 @@ use fairlane_sim::application::{Application, Client, Server};
 use fairlane_sim::{Control, run};
 
 mod mistakes;
+mod times;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
