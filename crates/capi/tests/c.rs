@@ -90,7 +90,7 @@ fn course(kind: Kind, burst: u64) -> Result<String, Box<dyn std::error::Error>> 
     for step in 0..60_000_u64 {
         now += course.next() % 900_000;
         // The library takes a time before an earlier one for that.
-        latest = if step % 1000 == 999 && now > 5000 { now - 5000 } else { now }.max(latest);
+        latest = if step % 100 == 99 && now > 5_000_000 { now - 5_000_000 } else { now }.max(latest);
         let at = Time::from_nanos(latest);
         if step % 10_000 == 9999 {
             queue.link_rate(Rate::from_bits_per_second(5_000_000 + step));

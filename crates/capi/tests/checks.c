@@ -75,7 +75,7 @@ static int one(const char *kind, size_t burst) {
   run->random = 1;
   for (int step = 0; step < STEPS; step++) {
     now += next(run) % 900000;
-    uint64_t at = step % 1000 == 999 && now > 5000 ? now - 5000 : now;
+    uint64_t at = step % 100 == 99 && now > 5000000 ? now - 5000000 : now;
     if (step % 10000 == 9999) fl_link_rate(queue, 5000000 + step);
     size_t count = burst ? 1 + step % burst : 1;
     if (next(run) % 9 < 5) {

@@ -1,4 +1,4 @@
-//! Dead queues, and packets that have been asked for.
+//! Dead queues, packets that have been asked for, changes and purges.
 
 use fairlane_qdisc::DropSink;
 
@@ -90,4 +90,116 @@ fn a_packet_that_was_asked_for_may_leave() {
         assert_eq!(fl_dequeue(queue, 12_000_000, &raw mut out), 1);
         fl_queue_free(queue);
     }
+}
+
+/// Creates a queue without an event function.
+fn queue(text: &std::ffi::CStr) -> *mut fl_queue {
+    // SAFETY: the text ends with a zero, and there is no event function and no room for an error.
+    unsafe { fl_queue_new(text.as_ptr(), 1_000_000, 1, None, ptr::null_mut(), ptr::null_mut(), 0) }
+}
+
+fn change(queue: *mut fl_queue, text: &std::ffi::CStr) -> i32 {
+    // SAFETY: the queue is from fl_queue_new, and the text ends with a zero.
+    unsafe { fl_change(queue, text.as_ptr(), ptr::null_mut(), 0) }
+}
+
+/// Offers `count` packets of 1000 bytes at once, and returns how many are in the queue then.
+fn filled(queue: *mut fl_queue, count: usize) -> usize {
+    let packet = fl_packet { bytes: 1000, ..fl_packet::default() };
+    // SAFETY: the queue is from fl_queue_new, and the packet can be read.
+    unsafe {
+        (0..count).for_each(|_| assert_ne!(fl_enqueue(queue, 0, &raw const packet), FL_DEAD));
+        (*queue).status().packets
+    }
+}
+
+/// Would catch a purge that makes the first discipline anew, and one that forgets what the queue was changed to.
+#[test]
+fn a_purge_keeps_the_parameters_that_were_changed() {
+    let queue = queue(c"droptail limit=9p");
+    assert_eq!((filled(queue, 9), change(queue, c"droptail limit=2p")), (9, 0));
+    // SAFETY: the queue is from fl_queue_new, and freed once.
+    unsafe {
+        assert_eq!((fl_purge(queue, 0), filled(queue, 9), fl_purge(queue, 0)), (9, 2, 2));
+        fl_queue_free(queue);
+    }
+}
+
+/// RED needs the rate of its link. Would catch a change for the rate that the link had at first.
+#[test]
+fn a_change_goes_by_the_present_rate() {
+    // SAFETY: the text ends with a zero, and there is no event function.
+    unsafe {
+        let queue = fl_queue_new(c"droptail".as_ptr(), 0, 1, None, ptr::null_mut(), ptr::null_mut(), 0);
+        assert_eq!(change(queue, c"red"), -1);
+        fl_link_rate(queue, 1_000_000);
+        assert_eq!(change(queue, c"red"), 0);
+        fl_queue_free(queue);
+    }
+}
+
+/// Offers 100 packets at once, and returns what becomes of each.
+fn fates(queue: *mut fl_queue) -> Vec<i32> {
+    let packet = fl_packet { bytes: 1000, ..fl_packet::default() };
+    // SAFETY: the queue is from fl_queue_new, and the packet can be read.
+    unsafe { (0..100).map(|_| fl_enqueue(queue, 0, &raw const packet)).collect() }
+}
+
+/// Would catch decisions that repeat after a purge or a change, so that a sender can learn them; and decisions that
+/// another program would not have with the same seed.
+#[test]
+fn purges_and_changes_decide_otherwise_and_repeatably() {
+    const TEXT: &std::ffi::CStr = c"red limit=300p min=1p max=200p weight=1";
+    let courses = || {
+        let queue = queue(TEXT);
+        let first = fates(queue);
+        // SAFETY: the queue is from fl_queue_new, and freed once.
+        unsafe {
+            fl_purge(queue, 0);
+            let second = fates(queue);
+            fl_purge(queue, 0);
+            assert_eq!(change(queue, TEXT), 0);
+            let third = fates(queue);
+            fl_queue_free(queue);
+            [first, second, third]
+        }
+    };
+    let [first, second, third] = courses();
+    assert!(first.iter().any(|reason| *reason > 0));
+    assert!(first != second && second != third && first != third);
+    assert_eq!(courses(), [first, second, third]);
+}
+
+/// Would catch a status without the packet that has been asked for.
+#[test]
+fn a_packet_that_was_asked_for_is_in_the_queue() {
+    let queue = queue(c"droptail");
+    assert_eq!(filled(queue, 3), 3);
+    // SAFETY: the queue is from fl_queue_new, and freed once.
+    unsafe {
+        assert_eq!(fl_peek_bytes(queue, 5), 1000);
+        let status = (*queue).status();
+        assert_eq!((status.packets, status.bytes), (3, 3000));
+        fl_queue_free(queue);
+    }
+}
+
+unsafe extern "C" fn note_time(ctx: *mut c_void, now: u64, _packet: *const fl_packet, _reason: u32, _marked: i32) {
+    // SAFETY: the context is the list of `time_does_not_run_backwards`.
+    unsafe { (*ctx.cast::<Vec<u64>>()).push(now) };
+}
+
+#[test]
+fn time_does_not_run_backwards() {
+    let mut times: Vec<u64> = Vec::new();
+    let packet = fl_packet { bytes: 1, ..fl_packet::default() };
+    // SAFETY: the text ends with a zero, and the event function can be called with the list.
+    unsafe {
+        let text = c"droptail limit=1p".as_ptr();
+        let queue = fl_queue_new(text, 0, 1, Some(note_time), (&raw mut times).cast(), ptr::null_mut(), 0);
+        assert_eq!([10, 5, 20, 15].map(|now| fl_enqueue(queue, now, &raw const packet)), [0, 1, 1, 1]);
+        fl_purge(queue, 3);
+        fl_queue_free(queue);
+    }
+    assert_eq!(times, [10, 20, 20, 20]);
 }
