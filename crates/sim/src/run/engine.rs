@@ -25,11 +25,11 @@ use crate::parallel::divided::Divided;
 use crate::parallel::partition::Division;
 use crate::run::brought::Brought;
 use crate::run::error::Error;
+use crate::run::own_controls::OwnControls;
 use crate::run::queue_results::MeteredQueue;
 use crate::run::sampling::Sampling;
 use crate::schedule::event_key::{TARGETS, Target};
 use crate::shortcuts::Shortcuts;
-use crate::tcp::congestion::OwnControls;
 
 /// Runs `scenario` once and returns the measurements. Each run number has its own randomness. `observer` follows the
 /// run.

@@ -6,6 +6,7 @@ pub(crate) mod changes;
 pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod intervals;
+pub(crate) mod own_controls;
 pub(crate) mod queue_results;
 pub(crate) mod replay;
 pub(crate) mod sampling;

@@ -16,10 +16,11 @@ use crate::run::brought::Brought;
 use crate::run::changes::ChangeError;
 use crate::run::engine::Engine;
 use crate::run::error::Error;
+use crate::run::own_controls::OwnControls;
 use crate::run::sampling::queue_sample;
 use crate::shortcuts::Shortcuts;
 use crate::tcp::CongestionFault;
-use crate::tcp::congestion::{Calls, OwnControls};
+use crate::tcp::congestion::Calls;
 
 /// A run of a scenario that advances in steps, as control loops and other simulators need it.
 ///

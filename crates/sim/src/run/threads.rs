@@ -14,8 +14,8 @@ use crate::parallel::partition::{Division, Undivided};
 use crate::run::brought::Brought;
 use crate::run::engine::Engine;
 use crate::run::error::Error;
+use crate::run::own_controls::OwnControls;
 use crate::shortcuts::Shortcuts;
-use crate::tcp::congestion::OwnControls;
 
 /// Returns the reason why `scenario` cannot be run on several threads; `None` if it can.
 ///

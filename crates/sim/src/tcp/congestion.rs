@@ -28,7 +28,7 @@ use fairlane_scenario::{Congestion, Tcp};
 
 pub use self::delivery::{DeliveryRate, FlightSample, RateSample};
 pub use self::guarded::CongestionFault;
-pub(crate) use self::guarded::{Calls, FlowAlgorithm, Maker, OwnControls};
+pub(crate) use self::guarded::{Calls, FlowAlgorithm, Maker};
 pub use self::interface::{
     AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, OwnConnection, WindowSize,
 };

@@ -10,11 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use fairlane_qdisc::{Seed, Time};
-use fairlane_scenario::{Congestion, FlowGroup, Scenario, Tcp, Traffic};
+use fairlane_scenario::{Scenario, Tcp};
 
 use super::{AckSample, CongestionControl, CongestionEvent, LossState, OwnConnection, WindowSize};
-use crate::control::Control;
-use crate::run::error::Error;
 
 /// Makes the congestion control of one connection.
 pub(crate) type Maker = dyn Fn(&OwnConnection<'_>) -> Box<dyn CongestionControl> + Send + Sync;
@@ -33,46 +31,6 @@ pub struct CongestionFault {
 impl fmt::Display for CongestionFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "flow {} at {} s: its congestion control {}", self.flow, self.at.as_secs(), self.mistake)
-    }
-}
-
-/// The congestion controls of the program in one run.
-pub(crate) struct OwnControls<'c> {
-    control: &'c Control,
-    pub(crate) calls: Arc<Calls>,
-}
-
-impl<'c> OwnControls<'c> {
-    pub(crate) fn new(control: &'c Control) -> Self {
-        Self { control, calls: Arc::new(Calls { flow: AtomicU32::new(NO_FLOW), at: AtomicU64::new(0) }) }
-    }
-
-    /// Returns the control of the run.
-    pub(crate) const fn control(&self) -> &Control {
-        self.control
-    }
-
-    /// Returns that of a group, for its flow `flow`, whose randomness follows from `seed`; `None` if the group's is
-    /// Fairlane's.
-    ///
-    /// # Errors
-    /// The program does not have it.
-    pub(crate) fn of(&self, group: &FlowGroup, flow: u32, seed: Seed) -> Result<Option<FlowAlgorithm>, Error> {
-        let Traffic::Tcp(Tcp { congestion: Congestion::Own(own), .. }) = group.traffic else { return Ok(None) };
-        let Some(make) = self.control.maker(own) else {
-            let known = self.control.congestion().map(|own| own.name).collect();
-            return Err(Error::UnknownCongestion { group: group.name.clone(), name: own.name, known });
-        };
-        let seed = seed.named("congestion");
-        Ok(Some(FlowAlgorithm { make: Arc::clone(make), flow, seed, calls: Arc::clone(&self.calls) }))
-    }
-
-    /// Runs `scenario` by `run`.
-    ///
-    /// # Errors
-    /// The errors of `run`, and the first mistake of a congestion control.
-    pub(crate) fn watch<T>(&self, scenario: &Scenario, run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        self.calls.watch(run).unwrap_or_else(|mistake| Err(Error::Congestion(mistake.of(scenario))))
     }
 }
 
@@ -100,6 +58,10 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
+    pub(crate) const fn new() -> Self {
+        Self { flow: AtomicU32::new(NO_FLOW), at: AtomicU64::new(0) }
+    }
+
     /// Calls `run`, a part of the run of these calls.
     ///
     /// # Errors
@@ -141,6 +103,11 @@ pub(crate) struct FlowAlgorithm {
 }
 
 impl FlowAlgorithm {
+    /// Returns that of flow `flow`, whose randomness follows from `seed`.
+    pub(crate) const fn new(make: Arc<Maker>, flow: u32, seed: Seed, calls: Arc<Calls>) -> Self {
+        Self { make, flow, seed, calls }
+    }
+
     /// Makes it for a connection that begins at `now`.
     pub(crate) fn connect(&self, tcp: &Tcp, now: Time) -> Box<dyn CongestionControl> {
         self.enter(now);
