@@ -1,12 +1,22 @@
 //! Measures and checks are programs in jq, the common language for queries of JSON.
 
-use jaq_core::load::{Arena, File, Loader};
+use std::sync::LazyLock;
+
+use jaq_core::load::parse::Def;
+use jaq_core::load::{Arena, File, Loader, parse};
 use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
 use jaq_json::{Val, read};
 use serde_json::Value;
 
 /// Functions that every program can use.
 const PRELUDE: &str = include_str!("prelude.jq");
+
+/// What every program can use: the definitions of jq, then those of [`PRELUDE`]. To parse them takes longer than to
+/// compile a program.
+static DEFINITIONS: LazyLock<Vec<Def>> = LazyLock::new(|| {
+    let ours = parse(PRELUDE, |parser| parser.defs()).unwrap_or_default();
+    jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours).collect()
+});
 
 /// A compiled program.
 pub(crate) struct Expression {
@@ -16,12 +26,10 @@ pub(crate) struct Expression {
 impl Expression {
     /// Compiles `code`; the error describes the problem.
     pub(crate) fn new(code: &str) -> Result<Self, String> {
-        let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
         let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
-        let text = format!("{PRELUDE}\n{code}");
         let arena = Arena::default();
-        let file = File { code: text.as_str(), path: () };
-        let modules = Loader::new(defs).load(&arena, file).map_err(|_| format!("this is not jq: {code}"))?;
+        let file = File { code, path: () };
+        let modules = Loader::new(DEFINITIONS.iter().cloned()).load(&arena, file).map_err(|_| format!("this is not jq: {code}"))?;
         let filter = Compiler::default().with_funs(funs).compile(modules).map_err(|errors| {
             let names: Vec<&str> = errors.iter().flat_map(|(_, wrong)| wrong.iter().map(|(name, _)| *name)).collect();
             format!("jq does not know {} in: {code}", names.join(", "))
