@@ -69,13 +69,14 @@ debug:
 	  '$(CARGO) test --workspace --all-features --locked --no-fail-fast' \
 	  'for example in shaper vpn_egress own_packet own_discipline incast; do target/debug/examples/$$example; done'
 
-# Together, so that the simulator is compiled once for both.
-DEFAULT = -p fairlane-sim -p fairlane
+# Together, so that the simulator is compiled once for all, and for `make build` and the wheel, which have the claims too.
+OPTIMISED = -p fairlane-sim -p fairlane-papers -p fairlane
 
 release:
 	@scripts/steps release \
-	  '$(CARGO) test --release --locked --no-fail-fast $(DEFAULT) --test fingerprints --test readme --test without_features' \
-	  '$(CARGO) test --release --locked --no-fail-fast $(DEFAULT) --test shares deciles' \
+	  '$(CARGO) test --release --locked --no-fail-fast $(OPTIMISED) --test fingerprints --test claims --test readme \
+	    --test without_features' \
+	  '$(CARGO) test --release --locked --no-fail-fast $(OPTIMISED) --test shares deciles' \
 	  'target/release/fairlane compare --runs 1' \
 	  'bench/budgets --quick' \
 	  'for example in own-discipline own-congestion-control own-endpoint embed-choke; do \
@@ -84,9 +85,9 @@ release:
 	  done' \
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) test --release --locked --target-dir target/examples \
 	    --manifest-path examples/own-congestion-control/Cargo.toml' \
-	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) test --release --locked --manifest-path adapters/Cargo.toml --target-dir target/adapters' \
+	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) test --release --locked --manifest-path adapters/Cargo.toml --target-dir target/examples' \
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) run --release --locked --manifest-path examples/quinn/Cargo.toml \
-	    --target-dir target/adapters' \
+	    --target-dir target/examples' \
 	  'make --no-print-directory build PROFILE=release' \
 	  'tests/chaos/run $(CURDIR)/target/release/fairlane' \
 	  'code=0; scripts/wasm || code=$$?; [ $$code != 2 ] || tests/skip/skips.py scripts/wasm wasm "nothing builds WebAssembly here"; \

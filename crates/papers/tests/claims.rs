@@ -13,6 +13,7 @@ fn library() -> Library {
 /// Claims that are met in full miss nothing in short, where wide intervals leave numbers undecided. Would catch a
 /// change of a discipline, the transports or the simulator that takes the results away from the papers'.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "slow without optimisation; make check runs it in a release build")]
 fn what_is_met_in_full_is_not_missed_in_short() {
     let library = library();
     let claims = library.select(&["all".to_owned()]).unwrap_or_else(|error| panic!("{error}"));
