@@ -26,7 +26,7 @@ use crate::queue::queue_numbers::{QueueNumbers, put};
 use crate::queue::room::Room;
 use crate::queue::signal::discard;
 use crate::queue::tagged::Stamped;
-use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
+use crate::{Bytes, Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
 
 /// The configuration of [`FqCodel`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -161,8 +161,9 @@ impl<P: Packet> FqCodel<P> {
     }
 
     /// Drops half of the bytes of the longest queue, but at most a batch of packets. CoDel counts them as its signals.
-    fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
-        let Some(queue) = self.longest.get() else { return };
+    /// Tells whether the last packet of queue `arrived`, which is the arriving one, was among them.
+    fn drop_from_longest(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> bool {
+        let Some(queue) = self.longest.get() else { return false };
         let bytes = self.queues.bytes_in(queue);
         let (mut packets, mut dropped) = (0, 0);
         while packets < self.drop_batch
@@ -177,6 +178,7 @@ impl<P: Packet> FqCodel<P> {
         }
         self.cores[queue].dropped_for_room(packets);
         self.update_longest(queue);
+        queue == arrived && self.queues.packets_in(queue) == 0
     }
 }
 
@@ -215,20 +217,23 @@ impl<P: Packet> FqCodel<P> {
 }
 
 impl<P: Packet> Qdisc<P> for FqCodel<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let bytes = packet.bytes();
         self.counters.arrived.add(bytes);
         if self.room.never_fits(bytes) {
-            discard(now, packet, Reason::Limit, &mut self.counters, sink);
-            return;
+            return discard(now, packet, Reason::Limit, &mut self.counters, sink);
         }
         let queue = self.number(&packet);
         self.queues.push_back(queue, Stamped::new(packet, now));
         self.update_longest(queue);
         self.lists.activate(queue);
+        let mut fate = Fate::Queued;
         while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
-            self.drop_from_longest(now, sink);
+            if self.drop_from_longest(now, queue, sink) {
+                fate = Fate::Dropped(Reason::BufferSteal);
+            }
         }
+        fate
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -21,7 +21,7 @@ use crate::queue::flow_queues::FlowQueues;
 use crate::queue::ring::Ring;
 use crate::queue::room::Room;
 use crate::queue::signal::{discard, mark};
-use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time};
+use crate::{Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time};
 
 /// The configuration of [`SfqRed`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,16 +123,16 @@ impl<P: Packet> SfqRed<P> {
     }
 
     /// Drops `packet`, an arrival for `queue`, which stays idle if it is empty.
-    fn refuse(&mut self, now: Time, queue: usize, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
+    fn refuse(&mut self, now: Time, queue: usize, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) -> Fate {
         if self.queues.packets_in(queue) == 0 {
             self.reds[queue].idle(now);
         }
-        discard(now, packet, reason, &mut self.counters, sink);
+        discard(now, packet, reason, &mut self.counters, sink)
     }
 }
 
 impl<P: Packet> Qdisc<P> for SfqRed<P> {
-    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.counters.arrived.add(packet.bytes());
         let queue = self.hash.bin(packet.flow().get(), self.flows) as usize;
         let mark_for = match self.verdict(now, queue, &packet) {
@@ -143,13 +143,15 @@ impl<P: Packet> Qdisc<P> for SfqRed<P> {
         if self.overflows(queue, packet.bytes()) {
             return self.refuse(now, queue, packet, Reason::Limit, sink);
         }
-        if let Some(reason) = mark_for {
-            mark(now, &mut packet, reason, &mut self.counters, sink);
-        }
+        let fate = match mark_for {
+            Some(reason) => mark(now, &mut packet, reason, &mut self.counters, sink),
+            None => Fate::Queued,
+        };
         if self.queues.packets_in(queue) == 0 {
             self.ring.join(queue);
         }
         self.queues.push_back(queue, packet);
+        fate
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
