@@ -92,7 +92,7 @@ impl<P: Packet> Buffer<P> {
     /// Marks `packet` and queues it. Apart from [`admit`](Self::admit), so that a packet without a mark is copied only
     /// once.
     #[inline(never)]
-    fn push_marked(&mut self, now: Time, mut packet: P, reason: Reason, sink: &mut dyn DropSink<P>) -> Fate {
+    pub(crate) fn push_marked(&mut self, now: Time, mut packet: P, reason: Reason, sink: &mut dyn DropSink<P>) -> Fate {
         let fate = signal::mark(now, &mut packet, reason, &mut self.counters, sink);
         self.fifo.push(packet);
         fate

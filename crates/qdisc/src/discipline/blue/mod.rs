@@ -199,7 +199,13 @@ impl<P: Packet> Qdisc<P> for Blue<P> {
         {
             return self.buffer.discard(now, packet, reason, sink);
         }
-        let fate = self.buffer.admit(now, packet, signal, sink);
+        let fate = match signal {
+            None => {
+                self.buffer.fifo.push(packet);
+                Fate::Queued
+            }
+            Some(reason) => self.buffer.push_marked(now, packet, reason, sink),
+        };
         self.idle = false;
         if self.is_long() {
             self.lose(now);

@@ -118,6 +118,19 @@ impl<P: Packet> Cake<P> {
         self.longest.set(queue, self.queues.length_of(queue));
     }
 
+    /// Drops from the longest queues until the limit is kept. Returns the fate of the newest packet of queue `arrived`,
+    /// which is the arriving one.
+    #[inline(never)]
+    fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> Fate {
+        let mut fate = Fate::Queued;
+        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
+            if self.drop_from_longest(now, arrived, sink) {
+                fate = Fate::Dropped(Reason::BufferSteal);
+            }
+        }
+        fate
+    }
+
     /// Drops the head of the longest queue and notifies its COBALT; tells whether that was the last packet of queue
     /// `arrived`, which is the arriving one.
     fn drop_from_longest(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> bool {
@@ -285,13 +298,10 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         tin.arrived(queue);
         self.filter_acks(now, place, sink);
         self.weigh(place);
-        let mut fate = Fate::Queued;
-        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
-            if self.drop_from_longest(now, place, sink) {
-                fate = Fate::Dropped(Reason::BufferSteal);
-            }
+        if self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
+            return self.make_room(now, place, sink);
         }
-        fate
+        Fate::Queued
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -192,13 +192,23 @@ impl<P: Packet> Rechoke<P> {
         self.follow(now, packet, signal, sink)
     }
 
-    /// Counts RED's `signal`, if there is one, and does what it and the limit ask for.
+    /// Does what RED's `signal`, or none, and the limit ask for.
     #[inline(always)]
     fn follow(&mut self, now: Time, packet: P, signal: Option<Reason>, sink: &mut dyn DropSink<P>) -> Fate {
+        if signal.is_some() || self.red.buffer.overflows(packet.bytes()) {
+            return self.signal(now, packet, signal, sink);
+        }
+        self.red.buffer.fifo.push(packet);
+        Fate::Queued
+    }
+
+    /// Counts RED's `signal`, if there is one, and leaves the rest to RED.
+    #[inline(never)]
+    fn signal(&mut self, now: Time, packet: P, signal: Option<Reason>, sink: &mut dyn DropSink<P>) -> Fate {
         if signal.is_some() {
             self.signals.count(now, packet.flow(), self.config.hit_cap);
         }
-        self.red.follow::<false>(now, packet, signal, sink)
+        self.red.signal(now, packet, signal, sink)
     }
 }
 

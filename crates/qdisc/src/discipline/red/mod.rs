@@ -18,7 +18,7 @@ use crate::{Bytes, Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Rate
 
 mod core;
 
-pub(crate) use self::core::{RedCore, Verdict, power};
+pub(crate) use self::core::{RedCore, power};
 
 /// The configuration of [`Red`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -170,25 +170,8 @@ impl<P: Packet> Red<P> {
     #[inline(always)]
     pub(super) fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let signal = self.core.test(self.buffer.fifo.packets(), packet.bytes());
-        self.follow::<false>(now, packet, signal, sink)
-    }
-
-    /// Does what RED's `signal`, or none, and the limit ask for. `LOOKED` tells that a
-    /// [`look`](crate::queue::fifo::Fifo::look) came before.
-    #[inline(always)]
-    pub(super) fn follow<const LOOKED: bool>(
-        &mut self,
-        now: Time,
-        packet: P,
-        signal: Option<Reason>,
-        sink: &mut dyn DropSink<P>,
-    ) -> Fate {
         if signal.is_none() && !self.buffer.overflows(packet.bytes()) {
-            if LOOKED {
-                self.buffer.fifo.push_looked(packet);
-            } else {
-                self.buffer.fifo.push(packet);
-            }
+            self.buffer.fifo.push(packet);
             return Fate::Queued;
         }
         self.signal(now, packet, signal, sink)
@@ -224,15 +207,27 @@ impl<P: Packet> Red<P> {
     /// [between](Self::is_between) the thresholds.
     #[inline(always)]
     pub(super) fn decide_between(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
-        let signal = self.core.signals_between().then_some(Reason::Early);
-        self.follow::<false>(now, packet, signal, sink)
+        self.decide_straight::<false>(now, packet, sink)
     }
 
     /// Does the same after a [`look`](crate::queue::fifo::Fifo::look) at a candidate.
     #[inline(always)]
     pub(super) fn decide_looked(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
-        let signal = self.core.signals_between().then_some(Reason::Early);
-        self.follow::<true>(now, packet, signal, sink)
+        self.decide_straight::<true>(now, packet, sink)
+    }
+
+    #[inline(always)]
+    fn decide_straight<const LOOKED: bool>(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
+        let is_signalled = self.core.signals_between();
+        if is_signalled || self.buffer.overflows(packet.bytes()) {
+            return self.signal(now, packet, is_signalled.then_some(Reason::Early), sink);
+        }
+        if LOOKED {
+            self.buffer.fifo.push_looked(packet);
+        } else {
+            self.buffer.fifo.push(packet);
+        }
+        Fate::Queued
     }
 
     /// Does [`Qdisc::dequeue`] for a caller that looks at the packet.
@@ -247,11 +242,11 @@ impl<P: Packet> Red<P> {
 
     /// Marks or drops `packet` if RED gives a `signal`, and drops it if it does not fit.
     #[inline(never)]
-    fn signal(&mut self, now: Time, packet: P, signal: Option<Reason>, sink: &mut dyn DropSink<P>) -> Fate {
-        let mark = match self.core.verdict(signal, packet.ecn_capable()) {
-            Verdict::Pass => None,
-            Verdict::Mark(reason) => Some(reason),
-            Verdict::Drop(reason) => return self.buffer.discard(now, packet, reason, sink),
+    pub(super) fn signal(&mut self, now: Time, packet: P, signal: Option<Reason>, sink: &mut dyn DropSink<P>) -> Fate {
+        let mark = match self.core.fate(signal, packet.ecn_capable()) {
+            Fate::Queued => None,
+            Fate::Marked(reason) => Some(reason),
+            Fate::Dropped(reason) => return self.buffer.discard(now, packet, reason, sink),
         };
         self.buffer.admit(now, packet, mark, sink)
     }
