@@ -16,7 +16,7 @@ pub type BoxQdisc<P> = Box<dyn Qdisc<P> + Send + Sync>;
 /// The trait is object-safe: hold `Box<dyn Qdisc<P>>`, or [`BoxQdisc`], where the discipline is chosen at run time.
 pub trait Qdisc<P: Packet> {
     /// Offers a packet to the queue at `now`. The discipline may drop it, drop packets that are already queued, or mark
-    /// packets; `sink` receives each drop and mark. Returns what became of `packet` itself.
+    /// packets; `sink` receives each drop and mark. Returns the fate of `packet` itself.
     ///
     /// `now` never runs backwards between calls.
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate;
@@ -119,17 +119,17 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
 }
 
-/// What became of an arriving packet during its [`Qdisc::enqueue`].
+/// The fate of an arriving packet, as its [`Qdisc::enqueue`] ends.
 ///
-/// The fates of other packets that the arrival pushes out are told to the [`DropSink`] alone. The sink is also told of
-/// the drop or the mark of the arrival.
+/// Other packets that the arrival pushes out are told to the [`DropSink`] alone. The sink is told of the drop or the
+/// mark of the arrival too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is in the queue, as it came.
+    /// Queued as it came.
     Queued,
-    /// It is in the queue with a mark.
+    /// Queued with a mark.
     Marked(Reason),
-    /// It was dropped.
+    /// Dropped.
     Dropped(Reason),
 }
 
