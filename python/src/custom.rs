@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fairlane_qdisc::{Count, Counters, DropSink, Packet, Qdisc, Reason, Status, Time};
+use fairlane_qdisc::{Count, Counters, DropSink, Fate, Packet, Qdisc, Reason, Status, Time};
 use fairlane_sim::Control;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -184,6 +184,8 @@ pub(crate) struct CustomDiscipline<P> {
     bytes: u64,
     counters: Counters,
     broken: bool,
+    /// The packet that came last, and its fate.
+    arrival: (u64, Fate),
     /// The last call of `dequeue` returned no packet although packets wait.
     held_back: bool,
     shared: Arc<RunState>,
@@ -207,6 +209,7 @@ impl<P: Packet> CustomDiscipline<P> {
             bytes: 0,
             counters: Counters::default(),
             broken: false,
+            arrival: (0, Fate::Queued),
             held_back: false,
             shared,
         })
@@ -223,6 +226,9 @@ impl<P: Packet> CustomDiscipline<P> {
         let result = call(self.object.bind(py), self.sink.bind(py));
         let said = std::mem::take(&mut self.sink.bind(py).try_borrow_mut()?.said);
         for (dropped, id, reason) in said {
+            if id == self.arrival.0 {
+                self.arrival.1 = if dropped { Fate::Dropped(reason) } else { Fate::Marked(reason) };
+            }
             if dropped {
                 if let Some((packet, _)) = self.held.remove(&id) {
                     self.bytes -= u64::from(packet.bytes());
@@ -242,11 +248,20 @@ impl<P: Packet> CustomDiscipline<P> {
     fn give_up(&mut self, now: Time, sink: &mut dyn DropSink<P>, error: PyErr) {
         self.shared.fail(error);
         self.broken = true;
-        for (packet, _) in std::mem::take(&mut self.held).into_values() {
-            self.counters.count_drop(Reason::Limit, packet.bytes());
-            sink.dropped(now, packet, Reason::Limit);
+        for (id, (packet, _)) in std::mem::take(&mut self.held) {
+            let fate = self.refuse(now, packet, sink);
+            if id == self.arrival.0 {
+                self.arrival.1 = fate;
+            }
         }
         self.bytes = 0;
+    }
+
+    /// Drops a packet that cannot be passed on because of an error.
+    fn refuse(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
+        self.counters.count_drop(Reason::Limit, packet.bytes());
+        sink.dropped(now, packet, Reason::Limit);
+        Fate::Dropped(Reason::Limit)
     }
 
     /// Checks and removes the packet that `dequeue` returned.
@@ -281,12 +296,10 @@ impl<P: Packet> CustomDiscipline<P> {
 }
 
 impl<P: Packet> Qdisc<P> for CustomDiscipline<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.counters.arrived.add(packet.bytes());
         if self.broken {
-            self.counters.count_drop(Reason::Limit, packet.bytes());
-            sink.dropped(now, packet, Reason::Limit);
-            return;
+            return self.refuse(now, packet, sink);
         }
         self.held_back = false;
         Python::attach(|py| {
@@ -294,8 +307,12 @@ impl<P: Packet> Qdisc<P> for CustomDiscipline<P> {
             self.next += 1;
             let seen = match Py::new(py, PyPacket::at(&packet, id, false, self.queue)) {
                 Ok(seen) => seen,
-                Err(error) => return self.give_up(now, sink, error),
+                Err(error) => {
+                    self.give_up(now, sink, error);
+                    return self.refuse(now, packet, sink);
+                }
             };
+            self.arrival = (id, Fate::Queued);
             self.bytes += u64::from(packet.bytes());
             self.held.insert(id, (packet, seen.clone_ref(py)));
             let time = now.as_secs();
@@ -303,7 +320,8 @@ impl<P: Packet> Qdisc<P> for CustomDiscipline<P> {
             if let Err(error) = result {
                 self.give_up(now, sink, error);
             }
-        });
+            self.arrival.1
+        })
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

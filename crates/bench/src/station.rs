@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use fairlane_qdisc::{
-    BoxQdisc, Counters, DropSink, Duration, FlowKey, Host, Kind, Packet, ParameterError, Qdisc, QdiscParameters, Rate,
-    Seed, Status, Stream, Time,
+    BoxQdisc, Counters, DropSink, Duration, Fate, FlowKey, Host, Kind, Packet, ParameterError, Qdisc, QdiscParameters,
+    Rate, Seed, Status, Stream, Time,
 };
 
 /// How many light flows share the queue with the heavy one, and how many packets are queued.
@@ -126,8 +126,9 @@ struct Relay {
 }
 
 impl Qdisc<Handle> for Relay {
-    fn enqueue(&mut self, _now: Time, packet: Handle, _sink: &mut dyn DropSink<Handle>) {
+    fn enqueue(&mut self, _now: Time, packet: Handle, _sink: &mut dyn DropSink<Handle>) -> Fate {
         self.packet = Some(packet);
+        Fate::Queued
     }
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<Handle>) -> Option<Handle> {
         self.packet.take()

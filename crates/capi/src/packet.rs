@@ -54,31 +54,19 @@ pub(crate) struct Told {
     event: fl_event,
     ctx: *mut c_void,
     pub(crate) now: u64,
-    /// The handle of the packet that arrives.
-    arrival: u64,
-    /// The reason for which it was dropped; 0 for none.
-    outcome: u32,
     /// The handle of the packet in whose arrival the queue died, which stays the caller's.
     refused: Option<u64>,
 }
 
 impl Told {
     pub(crate) const fn new(event: fl_event, ctx: *mut c_void) -> Self {
-        Self { event, ctx, now: 0, arrival: 0, outcome: 0, refused: None }
+        Self { event, ctx, now: 0, refused: None }
     }
 
-    /// Calls `enqueue` for the packet with this handle; returns the reason for which that was dropped as it came, or 0.
-    #[inline]
-    pub(crate) fn arriving(&mut self, handle: u64, enqueue: impl FnOnce(&mut Self)) -> u32 {
-        (self.arrival, self.outcome) = (handle, 0);
-        enqueue(self);
-        self.outcome
-    }
-
-    /// Notes that the queue has died in the last arrival.
+    /// Notes that the queue has died as the packet with this handle arrived.
     #[cold]
-    pub(crate) const fn refuse(&mut self) {
-        self.refused = Some(self.arrival);
+    pub(crate) const fn refuse(&mut self, handle: u64) {
+        self.refused = Some(handle);
     }
 
     fn tell(&self, packet: &fl_packet, reason: u32, marked: bool) {
@@ -105,11 +93,7 @@ impl Told {
 
 impl DropSink<Held> for Told {
     fn dropped(&mut self, _now: Time, packet: Held, reason: Reason) {
-        let reason = number_of(reason);
-        if packet.0.handle == self.arrival {
-            self.outcome = reason;
-        }
-        self.tell(&packet.leave(), reason, false);
+        self.tell(&packet.leave(), number_of(reason), false);
     }
 
     fn marked(&mut self, _now: Time, packet: &Held, reason: Reason) {

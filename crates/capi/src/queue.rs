@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{mem, ptr};
 
 use fairlane_qdisc::{
-    BoxQdisc, Counters, Host, Packet as _, Qdisc, QdiscParameters, Rate, ReplaceableQdisc, Seed, Status, Time,
+    BoxQdisc, Counters, Fate, Host, Packet as _, Qdisc, QdiscParameters, Rate, ReplaceableQdisc, Seed, Status, Time,
 };
 
-use crate::packet::{Held, Told, fl_event, fl_packet};
+use crate::packet::{Held, Told, fl_event, fl_packet, number_of};
 use crate::text;
 
 /// The answer of a queue that an error of the library has ended; fl_error tells it. It takes no packets and gives none.
@@ -111,10 +111,15 @@ pub unsafe extern "C" fn fl_enqueue(queue: *mut fl_queue, now: u64, packet: *con
     // The caller's packet is copied before its event function can free it.
     // SAFETY: the caller promises it.
     let packet = unsafe { packet.read() };
-    match queue.call(now, |queue, now| queue.enqueue(now, packet)) {
-        Some(reason) => reason as i32,
+    let was_alive = queue.error.is_none();
+    let fate = queue.call(now, |queue, now| queue.discipline.get_mut().enqueue(now, Held(packet), &mut queue.told));
+    match fate {
+        Some(Fate::Queued | Fate::Marked(_)) => 0,
+        Some(Fate::Dropped(reason)) => number_of(reason) as i32,
         None => {
-            queue.told.refuse();
+            if was_alive {
+                queue.told.refuse(packet.handle);
+            }
             FL_DEAD
         }
     }
@@ -137,18 +142,20 @@ pub unsafe extern "C" fn fl_enqueue_burst(
     if packets.is_null() {
         return 0;
     }
-    let mut taken = 0;
+    let was_alive = queue.error.is_none();
+    let (mut taken, mut handle) = (0, 0);
     let done = queue.call(now, |queue, now| {
         let discipline = queue.discipline.get_mut();
         while taken < count {
             // SAFETY: `taken` is below `count`, and the caller promises so many.
             let packet = unsafe { packets.add(taken).read() };
-            queue.told.arriving(packet.handle, |told| discipline.enqueue(now, Held(packet), told));
+            handle = packet.handle;
+            discipline.enqueue(now, Held(packet), &mut queue.told);
             taken += 1;
         }
     });
-    if done.is_none() {
-        queue.told.refuse();
+    if done.is_none() && was_alive {
+        queue.told.refuse(handle);
     }
     taken
 }
@@ -352,12 +359,6 @@ impl fl_queue {
     fn die(&mut self, panic: &(dyn Any + Send)) {
         let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         self.error = Some(text::for_c(&format!("the discipline panicked: {}", text.unwrap_or("it gave no message"))));
-    }
-
-    /// Returns the reason for which `packet` was dropped; 0 for none.
-    fn enqueue(&mut self, now: Time, packet: fl_packet) -> u32 {
-        let discipline = self.discipline.get_mut();
-        self.told.arriving(packet.handle, |told| discipline.enqueue(now, Held(packet), told))
     }
 
     /// Returns the link for another discipline, with another seed.

@@ -116,7 +116,9 @@ fn course(kind: Kind, burst: u64) -> Result<String, Box<dyn std::error::Error>> 
             packet.responsive = !course.next().is_multiple_of(4);
             arriving.push(packet);
         }
-        arriving.into_iter().for_each(|packet| queue.enqueue(at, packet, &mut course));
+        for packet in arriving {
+            queue.enqueue(at, packet, &mut course);
+        }
         for packet in leaving {
             let tos = packet.class | if packet.marked { 3 } else { 0 };
             for value in [packet.id, tos.into(), packet.label, packet.bytes.into()] {

@@ -2,7 +2,7 @@
 //! compared with the packet at one end of the queue or with a random one, and the server takes the packet at an end or
 //! a random one. There are no limit and no thresholds.
 
-use fairlane_qdisc::{Counters, DropSink, Qdisc, Reason, SimplePacket, Status, Stream, Time};
+use fairlane_qdisc::{Counters, DropSink, Fate, Qdisc, Reason, SimplePacket, Status, Stream, Time};
 use serde::Deserialize;
 
 /// The packet of a queue that is compared or served.
@@ -60,15 +60,19 @@ impl ComparingQueue {
 }
 
 impl Qdisc<SimplePacket> for ComparingQueue {
-    fn enqueue(&mut self, now: Time, packet: SimplePacket, sink: &mut dyn DropSink<SimplePacket>) {
+    fn enqueue(&mut self, now: Time, packet: SimplePacket, sink: &mut dyn DropSink<SimplePacket>) -> Fate {
         self.counters.arrived.add(packet.bytes);
         match self.place(self.rule.compare).filter(|&place| self.packets[place].flow == packet.flow) {
             Some(place) => {
                 let candidate = self.packets.remove(place);
                 self.drop_packet(now, candidate, Reason::MatchVictim, sink);
                 self.drop_packet(now, packet, Reason::MatchArrival, sink);
+                Fate::Dropped(Reason::MatchArrival)
             }
-            None => self.packets.push(packet),
+            None => {
+                self.packets.push(packet);
+                Fate::Queued
+            }
         }
     }
 

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 use fairlane_qdisc::discipline::choke::{self, Choke};
 use fairlane_qdisc::{
-    BoxQdisc, Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Rate, Reason, Seed, SimplePacket, Status,
-    Time,
+    BoxQdisc, Counters, DropSink, Duration, Fate, Packet, ParameterError, Qdisc, Rate, Reason, Seed, SimplePacket,
+    Status, Time,
 };
 
 /// A FIFO that drops arrivals which would wait longer than `most`.
@@ -26,15 +26,16 @@ impl<P> TimedFifo<P> {
 }
 
 impl<P: Packet> Qdisc<P> for TimedFifo<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.counters.arrived.add(packet.bytes());
         if self.rate != Rate::default() && self.rate.transmission(self.bytes) > self.most {
             self.counters.count_drop(Reason::Limit, packet.bytes());
             sink.dropped(now, packet, Reason::Limit);
-            return;
+            return Fate::Dropped(Reason::Limit);
         }
         self.bytes += u64::from(packet.bytes());
         self.queue.push_back(packet);
+        Fate::Queued
     }
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

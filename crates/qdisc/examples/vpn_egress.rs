@@ -66,7 +66,9 @@ fn main() -> Result<(), ParameterError> {
         if queue.packets() == 0 {
             link.wake(now);
         }
-        flood.chain(call).for_each(|datagram| queue.enqueue(now, datagram, &mut report));
+        for datagram in flood.chain(call) {
+            queue.enqueue(now, datagram, &mut report);
+        }
         while link.next() <= now {
             let Some(datagram) = queue.dequeue(now, &mut report) else { break };
             link.advance(datagram.bytes());

@@ -2,9 +2,13 @@
 
 use core::fmt;
 
-/// Why a packet was dropped or marked. The list is closed: it has the reasons of every discipline.
+/// Why a packet was dropped or marked: the reasons of every discipline of the library. A discipline of your own reports
+/// the one that fits, or [`Reason::Other`].
+///
+/// The number of a reason does not change; new ones get the next numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Reason {
     /// The queue was full.
     Limit,
@@ -34,11 +38,13 @@ pub enum Reason {
     Expired,
     /// CAKE: a TCP acknowledgement that a later one in the queue makes superfluous.
     AckFilter,
+    /// A reason of your own discipline that none of the others fits. No discipline of the library has it.
+    Other,
 }
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Limit,
         Self::Early,
         Self::Forced,
@@ -53,6 +59,7 @@ impl Reason {
         Self::Label,
         Self::Expired,
         Self::AckFilter,
+        Self::Other,
     ];
 
     /// The number of reasons.
@@ -76,6 +83,7 @@ impl Reason {
             Self::Label => "label",
             Self::Expired => "expired",
             Self::AckFilter => "ack_filter",
+            Self::Other => "other",
         }
     }
 
@@ -97,6 +105,7 @@ impl Reason {
             Self::Label => "above fair rate",
             Self::Expired => "too old",
             Self::AckFilter => "filtered ACK",
+            Self::Other => "other reason",
         }
     }
 

@@ -7,7 +7,7 @@ use core::ops::RangeInclusive;
 
 use crate::{Bytes, Duration, Packets, Rate, Size};
 
-/// A parameter with a value that it cannot have.
+/// A parameter with a value that it cannot have. Disciplines of your own report theirs with it too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterError {
     key: String,

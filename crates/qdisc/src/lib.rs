@@ -46,7 +46,7 @@ pub use params::{
     AnyConfig, Domain, Explanation, FlowState, Host, Kind, Origin, Parameter, QdiscConfig, QdiscParameters, Resolved,
     Value,
 };
-pub use qdisc::{BoxQdisc, Qdisc, Status};
+pub use qdisc::{BoxQdisc, Fate, Qdisc, Status};
 pub use queue::replaceable::ReplaceableQdisc;
 pub use queue::tagged::Tagged;
 pub use rate::ideal::ideal_shares;

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use crate::{Counters, DropSink, Packet, Rate, Time};
+use crate::{Counters, DropSink, Packet, Rate, Reason, Time};
 
 /// A queue discipline that was chosen at run time.
 pub type BoxQdisc<P> = Box<dyn Qdisc<P> + Send + Sync>;
@@ -16,10 +16,10 @@ pub type BoxQdisc<P> = Box<dyn Qdisc<P> + Send + Sync>;
 /// The trait is object-safe: hold `Box<dyn Qdisc<P>>`, or [`BoxQdisc`], where the discipline is chosen at run time.
 pub trait Qdisc<P: Packet> {
     /// Offers a packet to the queue at `now`. The discipline may drop it, drop packets that are already queued, or mark
-    /// packets; `sink` receives each drop and mark.
+    /// packets; `sink` receives each drop and mark. Returns the fate of `packet` itself.
     ///
     /// `now` never runs backwards between calls.
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>);
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate;
 
     /// Removes and returns the next packet for the link at `now`. Returns `None` when the queue is empty, or when all
     /// packets are held back until [`Status::ready_at`]; the link is then idle.
@@ -71,8 +71,8 @@ pub trait Qdisc<P: Packet> {
 }
 
 impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        (**self).enqueue(now, packet, sink);
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
+        (**self).enqueue(now, packet, sink)
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
@@ -116,6 +116,28 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
 
     fn ready_at(&self) -> Option<Time> {
         (**self).ready_at()
+    }
+}
+
+/// The fate of an arriving packet, as its [`Qdisc::enqueue`] ends.
+///
+/// Other packets that the arrival pushes out are told to the [`DropSink`] alone. The sink is told of the drop or the
+/// mark of the arrival too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Queued as it came.
+    Queued,
+    /// Queued with a mark.
+    Marked(Reason),
+    /// Dropped.
+    Dropped(Reason),
+}
+
+impl Fate {
+    /// Tells whether the packet was dropped.
+    #[must_use]
+    pub const fn is_dropped(self) -> bool {
+        matches!(self, Self::Dropped(_))
     }
 }
 

@@ -276,7 +276,7 @@ proptest! {
                         responsive: flow % 2 == 1,
                         ..SimplePacket::new(flow, bytes).with_id(id as u64)
                     };
-                    queue.enqueue(now, packet, &mut recorder);
+                    recorder.enqueue(&mut queue, now, packet);
                     slow.enqueue(now, packet);
                 }
                 Step::Dequeue => {

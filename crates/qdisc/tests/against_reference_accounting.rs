@@ -104,7 +104,7 @@ fn agree(
                     let packet = SimplePacket::new(flow, bytes).with_id(id).with_label(label);
                     let packet = SimplePacket { ecn_capable: ecn, ..packet };
                     id += 1;
-                    queue.enqueue(now, packet, &mut recorder);
+                    recorder.enqueue(&mut queue, now, packet);
                     slow.enqueue(now, packet);
                     now += Duration::from_nanos(gap);
                     same(&queue, &recorder, slow.as_ref())?;

@@ -94,7 +94,7 @@ fn compare(
         match step {
             Step::Enqueue { flow, bytes, ecn } => {
                 let packet = SimplePacket { ecn_capable: ecn, ..SimplePacket::new(flow, bytes).with_id(id as u64) };
-                queue.enqueue(now, packet, &mut recorder);
+                recorder.enqueue(&mut queue, now, packet);
                 slow.enqueue(now, packet, &mut events);
             }
             Step::Dequeue => {

@@ -106,7 +106,7 @@ proptest! {
                     // Sixty pairs of few hosts; the flow's key must not matter.
                     let packet = SimplePacket::new(id as u64 % 3, bytes).with_id(id as u64);
                     let packet = packet.with_hosts(host % 8, host / 8).with_class((host * 67) as u8);
-                    queue.enqueue(now, packet, &mut recorder);
+                    recorder.enqueue(&mut queue, now, packet);
                     slow.enqueue(now, packet);
                 }
                 Step::Dequeue => {

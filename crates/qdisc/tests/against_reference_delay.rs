@@ -2,8 +2,8 @@
 
 use fairlane_qdisc::testing::Recorder;
 use fairlane_qdisc::{
-    BoxQdisc, Bytes, Counters, DropSink, Duration, FlowKey, Host, Kind, Packet, Qdisc, QdiscParameters, Rate, Reason,
-    Sack, SackBlocks, Seed, SimplePacket, Status, TcpHeader, Time,
+    BoxQdisc, Bytes, Counters, DropSink, Duration, Fate, FlowKey, Host, Kind, Packet, Qdisc, QdiscParameters, Rate,
+    Reason, Sack, SackBlocks, Seed, SimplePacket, Status, TcpHeader, Time,
 };
 use proptest::prelude::*;
 use reference::delay::{Limit, Slow};
@@ -101,7 +101,7 @@ fn compare(mut queue: BoxQdisc<SimplePacket>, slow: &mut dyn Slow, script: &[Ste
             Step::Enqueue { packet, times } => {
                 for _ in 0..times {
                     id += 1;
-                    queue.enqueue(now, packet.with_id(id), &mut recorder);
+                    recorder.enqueue(&mut queue, now, packet.with_id(id));
                     slow.enqueue(now, packet.with_id(id));
                 }
             }
@@ -380,9 +380,9 @@ impl DropSink<Segment> for Plain<'_> {
 }
 
 impl Qdisc<SimplePacket> for WithHeaders {
-    fn enqueue(&mut self, now: Time, packet: SimplePacket, sink: &mut dyn DropSink<SimplePacket>) {
+    fn enqueue(&mut self, now: Time, packet: SimplePacket, sink: &mut dyn DropSink<SimplePacket>) -> Fate {
         let tcp = self.headers[packet.label as usize];
-        self.queue.enqueue(now, Segment { packet, tcp }, &mut Plain(sink));
+        self.queue.enqueue(now, Segment { packet, tcp }, &mut Plain(sink))
     }
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<SimplePacket>) -> Option<SimplePacket> {
         self.queue.dequeue(now, &mut Plain(sink)).map(|segment| segment.packet)

@@ -136,7 +136,7 @@ fn compare(
         match step {
             Step::Enqueue { flow, bytes, class } => {
                 let packet = SimplePacket::new(flow, bytes).with_id(id as u64).with_class(class);
-                queue.enqueue(now, packet, &mut recorder);
+                recorder.enqueue(&mut queue, now, packet);
                 slow.enqueue(now, packet);
             }
             Step::Dequeue => {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use fairlane_qdisc::{
-    BoxQdisc, Counters, DropSink, Duration, Host, Kind, Packet as _, Qdisc, QdiscParameters, Reason, Status, Time,
+    BoxQdisc, Counters, DropSink, Duration, Fate, Host, Kind, Packet as _, Qdisc, QdiscParameters, Reason, Status, Time,
 };
 use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::{Control, Fingerprint, Packet, run, run_with};
@@ -101,7 +101,7 @@ struct Newest {
 }
 
 impl Qdisc<Packet> for Newest {
-    fn enqueue(&mut self, now: Time, packet: Packet, sink: &mut dyn DropSink<Packet>) {
+    fn enqueue(&mut self, now: Time, packet: Packet, sink: &mut dyn DropSink<Packet>) -> Fate {
         let ready = now + Duration::from_millis(if self.counters.arrived.packets.is_multiple_of(2) { 10 } else { 1 });
         self.counters.arrived.add(packet.bytes());
         if let Some((replaced, _)) = self.packet.replace((packet, ready)) {
@@ -109,6 +109,7 @@ impl Qdisc<Packet> for Newest {
             sink.dropped(now, replaced, Reason::Limit);
         }
         self.calls.lock().expect("no other thread").arrivals.insert(now);
+        Fate::Queued
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<Packet>) -> Option<Packet> {

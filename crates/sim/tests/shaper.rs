@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use fairlane_autorate::{Decision, Reason};
 use fairlane_outcome::{QueueFlowRun, QueueRun, Run};
-use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Host, Kind, Qdisc, QdiscParameters, Rate, Status, Time};
+use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Fate, Host, Kind, Qdisc, QdiscParameters, Rate, Status, Time};
 use fairlane_scenario::{Document, Scenario, Shaper};
 use fairlane_sim::{Control, Fingerprint, Observer, Packet, PacketEvent, QueueEvent, run, run_with};
 
@@ -156,8 +156,8 @@ struct Listener {
 }
 
 impl Qdisc<Packet> for Listener {
-    fn enqueue(&mut self, now: Time, packet: Packet, sink: &mut dyn DropSink<Packet>) {
-        self.inner.enqueue(now, packet, sink);
+    fn enqueue(&mut self, now: Time, packet: Packet, sink: &mut dyn DropSink<Packet>) -> Fate {
+        self.inner.enqueue(now, packet, sink)
     }
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<Packet>) -> Option<Packet> {
         self.inner.dequeue(now, sink)

@@ -1,6 +1,6 @@
 //! An own discipline, compared with CHOKe: a full FIFO drops the newest packet of the flow that has the most of them.
 
-use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Packet, Qdisc, Reason, Status, Time};
+use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Fate, Packet, Qdisc, Reason, Status, Time};
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, run, run_with};
 
@@ -11,7 +11,7 @@ struct PushOut<P> {
 }
 
 impl<P: Packet> Qdisc<P> for PushOut<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.counters.arrived.add(packet.bytes());
         self.queue.push(packet);
         if self.queue.len() > self.limit {
@@ -20,7 +20,12 @@ impl<P: Packet> Qdisc<P> for PushOut<P> {
             let victim = self.queue.remove(newest);
             self.counters.count_drop(Reason::BufferSteal, victim.bytes());
             sink.dropped(now, victim, Reason::BufferSteal);
+            // The arrival is the last one.
+            if newest == self.limit {
+                return Fate::Dropped(Reason::BufferSteal);
+            }
         }
+        Fate::Queued
     }
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
         let packet = (!self.queue.is_empty()).then(|| self.queue.remove(0))?;

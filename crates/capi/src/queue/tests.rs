@@ -1,6 +1,6 @@
 //! Dead queues, packets that have been asked for, changes and purges.
 
-use fairlane_qdisc::DropSink;
+use fairlane_qdisc::{DropSink, Fate};
 
 use super::*;
 
@@ -30,9 +30,10 @@ fn an_error_of_the_library_ends_its_queue_alone() {
 struct Failing(Vec<Held>, Counters);
 
 impl Qdisc<Held> for Failing {
-    fn enqueue(&mut self, _now: Time, packet: Held, _sink: &mut dyn DropSink<Held>) {
+    fn enqueue(&mut self, _now: Time, packet: Held, _sink: &mut dyn DropSink<Held>) -> Fate {
         self.0.push(packet);
         assert!(self.0.len() < 3, "no room");
+        Fate::Queued
     }
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<Held>) -> Option<Held> {
         self.0.pop()
@@ -67,6 +68,8 @@ fn dead_queues_give_each_packet_back_once() {
                 let came = packets.map(|packet| fl_enqueue(queue, 0, &raw const packet));
                 assert_eq!(came, [0, 0, FL_DEAD]);
             }
+            // The queue does not take this one either.
+            assert_eq!(fl_enqueue(queue, 0, &raw const packets[0]), FL_DEAD);
             fl_queue_free(queue);
         }
         assert_eq!(told, [7, 8]);

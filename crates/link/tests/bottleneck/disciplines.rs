@@ -4,7 +4,7 @@ use fairlane_link::Config;
 use fairlane_qdisc::discipline::cake::{self, Cake};
 use fairlane_qdisc::discipline::choke::{self, Choke};
 use fairlane_qdisc::discipline::codel::{self, Codel, CodelParameters};
-use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Qdisc, Reason, Seed, SimplePacket, Status, Time};
+use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Fate, Qdisc, Reason, Seed, SimplePacket, Status, Time};
 
 use crate::caller::{cross, link, mbit};
 
@@ -60,8 +60,9 @@ struct Keeper {
 }
 
 impl Qdisc<SimplePacket> for Keeper {
-    fn enqueue(&mut self, _now: Time, _packet: SimplePacket, _sink: &mut dyn DropSink<SimplePacket>) {
+    fn enqueue(&mut self, _now: Time, _packet: SimplePacket, _sink: &mut dyn DropSink<SimplePacket>) -> Fate {
         self.kept += 1;
+        Fate::Queued
     }
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<SimplePacket>) -> Option<SimplePacket> {
         None

@@ -22,8 +22,8 @@ use crate::error::check;
 use crate::flow::table::FlowTable;
 use crate::queue::buffer::Buffer;
 use crate::{
-    Bytes, Counters, DropSink, Duration, FlowKey, Packet, Packets, ParameterError, Qdisc, Reason, Seed, Size, Status,
-    Stream, Time,
+    Bytes, Counters, DropSink, Duration, Fate, FlowKey, Packet, Packets, ParameterError, Qdisc, Reason, Seed, Size,
+    Status, Stream, Time,
 };
 
 /// The configuration of [`Afd`].
@@ -185,7 +185,7 @@ impl<P: Packet> Afd<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Afd<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.control(now);
         self.buffer.arrive(&packet);
         let flow = packet.flow();
@@ -193,10 +193,9 @@ impl<P: Packet> Qdisc<P> for Afd<P> {
             self.sample(flow);
         }
         if self.exceeds(flow) {
-            self.buffer.discard(now, packet, Reason::Label, sink);
-            return;
+            return self.buffer.discard(now, packet, Reason::Label, sink);
         }
-        self.buffer.admit(now, packet, None, sink);
+        self.buffer.admit(now, packet, None, sink)
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

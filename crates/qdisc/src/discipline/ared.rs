@@ -11,7 +11,7 @@
 
 use crate::discipline::red::{self, Red, RedCore, RedParameters};
 use crate::error::{MAX_PACKETS, check};
-use crate::{Bytes, Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Rate, Seed, Size, Status, Time};
+use crate::{Bytes, Counters, DropSink, Duration, Fate, Packet, ParameterError, Qdisc, Rate, Seed, Size, Status, Time};
 
 /// The configuration of [`Ared`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -175,7 +175,7 @@ fn floyd(core: &mut RedCore, lowest: f64) {
 }
 
 impl<P: Packet> Qdisc<P> for Ared<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let Self { config, red, region, lowest, adapted } = self;
         red.arrive(now, &packet);
         match config.law {
@@ -187,7 +187,7 @@ impl<P: Packet> Qdisc<P> for Ared<P> {
                 }
             }
         }
-        red.decide(now, packet, sink);
+        red.decide(now, packet, sink)
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

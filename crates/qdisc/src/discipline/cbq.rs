@@ -28,7 +28,8 @@ use crate::error::check;
 use crate::queue::flow_queues::FlowQueues;
 use crate::queue::room::Room;
 use crate::{
-    Bytes, Counters, DropSink, Duration, Packet, Packets, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time,
+    Bytes, Counters, DropSink, Duration, Fate, Packet, Packets, ParameterError, Qdisc, Rate, Reason, Seed, Size,
+    Status, Time,
 };
 
 /// The configuration of [`Cbq`].
@@ -320,17 +321,18 @@ fn filter(set: u8, keeps: impl Fn(usize) -> bool) -> u8 {
 }
 
 impl<P: Packet> Qdisc<P> for Cbq<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.counters.arrived.add(packet.bytes());
         let class = self.class_of(&packet);
         let bytes = self.queues.bytes_in(class) + u64::from(packet.bytes());
         if self.room.is_exceeded(self.queues.packets_in(class) + 1, bytes) {
             self.counters.count_drop(Reason::Limit, packet.bytes());
             sink.dropped(now, packet, Reason::Limit);
-            return;
+            return Fate::Dropped(Reason::Limit);
         }
         self.backlogged |= 1 << class;
         self.queues.push_back(class, packet);
+        Fate::Queued
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

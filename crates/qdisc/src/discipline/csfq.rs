@@ -27,8 +27,8 @@ use crate::flow::lru::LruFlows;
 use crate::queue::buffer::Buffer;
 use crate::rate::estimate::{LastWeights, RateEstimate};
 use crate::{
-    Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
-    Time,
+    Counters, DropSink, Duration, Fate, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status,
+    Stream, Time,
 };
 
 /// The configuration of [`Csfq`].
@@ -272,7 +272,7 @@ impl<P: Packet> Csfq<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Csfq<P> {
-    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.arrive(&packet);
         let (label, long, bytes) = (self.label(now, &mut packet), self.is_long(), packet.bytes());
         let fair = self.fair_rate.fair;
@@ -282,19 +282,17 @@ impl<P: Packet> Qdisc<P> for Csfq<P> {
         // u < 1 - alpha / label without the division.
         if above && self.rolls.unit() * label < label - fair {
             self.fair_rate.estimate(now, bytes, label, false, long);
-            self.buffer.discard(now, packet, Reason::Label, sink);
-            return;
+            return self.buffer.discard(now, packet, Reason::Label, sink);
         }
         self.fair_rate.estimate(now, bytes, label, true, long);
         if self.buffer.overflows(bytes) {
             self.fair_rate.cut(now);
-            self.buffer.discard(now, packet, Reason::Limit, sink);
-            return;
+            return self.buffer.discard(now, packet, Reason::Limit, sink);
         }
         if above && self.fair_rate.fair > 0.0 {
             packet.set_label(libm::round(label.min(self.fair_rate.fair)).max(1.0) as u64);
         }
-        self.buffer.admit(now, packet, None, sink);
+        self.buffer.admit(now, packet, None, sink)
     }
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -9,7 +9,7 @@
 
 use crate::error::check;
 use crate::queue::buffer::Buffer;
-use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time};
+use crate::{Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time};
 
 /// The configuration of [`DropTail`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,9 +70,9 @@ impl<P: Packet> DropTail<P> {
 
     /// Queues `packet` in place of others, or drops it.
     #[inline(never)]
-    fn enqueue_into_full(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue_into_full(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.make_room(now, packet.bytes(), sink);
-        self.buffer.admit(now, packet, None, sink);
+        self.buffer.admit(now, packet, None, sink)
     }
 
     /// Removes packets until one of `bytes` bytes fits, unless the arriving packet is the one to drop.
@@ -94,12 +94,13 @@ impl<P: Packet> DropTail<P> {
 }
 
 impl<P: Packet> Qdisc<P> for DropTail<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.arrive(&packet);
         if self.buffer.overflows(packet.bytes()) {
             return self.enqueue_into_full(now, packet, sink);
         }
         self.buffer.fifo.push(packet);
+        Fate::Queued
     }
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

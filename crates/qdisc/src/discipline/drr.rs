@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use crate::error::check;
 use crate::flow::weight::weight;
 use crate::queue::flow_buffer::FlowBuffer;
-use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
+use crate::{Bytes, Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
 
 /// The configuration of [`Drr`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -214,35 +214,39 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// Drops from the longest queue until the limit is kept. The newest packet of flow `arrived` is the arriving one.
-    fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) {
-        let mut queued = true;
+    /// Drops from the longest queue until the limit is kept. The newest packet of flow `arrived` is the arriving one,
+    /// whose fate is returned.
+    fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> Fate {
+        let mut fate = Fate::Queued;
         while self.buffer.overflows() {
-            let Some(flow) = self.buffer.longest() else { return };
+            let Some(flow) = self.buffer.longest() else { return fate };
             let victim = if self.drop_front { self.buffer.pop_front(flow) } else { self.buffer.pop_back(flow) };
-            let Some(victim) = victim else { return };
-            let is_arrival = queued && flow == arrived && (!self.drop_front || self.buffer.is_empty(flow));
-            queued = queued && !is_arrival;
+            let Some(victim) = victim else { return fate };
+            let is_arrival =
+                fate == Fate::Queued && flow == arrived && (!self.drop_front || self.buffer.is_empty(flow));
             let reason = if is_arrival { Reason::Limit } else { Reason::BufferSteal };
+            if is_arrival {
+                fate = Fate::Dropped(reason);
+            }
             self.buffer.discard(now, victim, reason, sink);
             self.release(flow);
         }
+        fate
     }
 }
 
 impl<P: Packet> Qdisc<P> for Drr<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.counters.arrived.add(packet.bytes());
         if self.buffer.never_fits(packet.bytes()) {
-            self.buffer.discard(now, packet, Reason::Limit, sink);
-            return;
+            return self.buffer.discard(now, packet, Reason::Limit, sink);
         }
         let (flow, new) = self.buffer.insert(packet.flow());
         if new {
             self.active.join(flow);
         }
         self.buffer.push(flow, packet);
-        self.make_room(now, flow, sink);
+        self.make_room(now, flow, sink)
     }
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -36,7 +36,7 @@ use crate::flow::weight::weight;
 use crate::queue::flow_buffer::FlowBuffer;
 use crate::queue::schedule::Schedule;
 use crate::queue::virtual_time::{FluidServer, Turn, VirtualTime};
-use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Tagged, Time};
+use crate::{Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Tagged, Time};
 
 /// The configuration of [`FairQueue`]: start from [`wfq`](Self::wfq), [`scfq`](Self::scfq) or [`stfq`](Self::stfq).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -329,32 +329,35 @@ impl<P: Packet> FairQueue<P> {
         }
     }
 
-    /// Drops from the longest queue until the limit is kept. The newest packet of flow `arrived` is the arriving one.
-    fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) {
-        let mut queued = true;
+    /// Drops from the longest queue until the limit is kept. The newest packet of flow `arrived` is the arriving one,
+    /// whose fate is returned.
+    fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> Fate {
+        let mut fate = Fate::Queued;
         while self.buffer.overflows() {
-            let Some(flow) = self.buffer.longest() else { return };
-            let Some(Tagged { packet, tag: start }) = self.buffer.pop_back(flow) else { return };
-            let is_arrival = queued && flow == arrived;
-            queued = queued && !is_arrival;
+            let Some(flow) = self.buffer.longest() else { return fate };
+            let Some(Tagged { packet, tag: start }) = self.buffer.pop_back(flow) else { return fate };
+            let is_arrival = fate == Fate::Queued && flow == arrived;
             self.undo_push(flow, start);
             let reason = if is_arrival { Reason::Limit } else { Reason::BufferSteal };
+            if is_arrival {
+                fate = Fate::Dropped(reason);
+            }
             self.buffer.discard(now, packet, reason, sink);
         }
+        fate
     }
 }
 
 impl<P: Packet> Qdisc<P> for FairQueue<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.counters.arrived.add(packet.bytes());
         if self.buffer.never_fits(packet.bytes()) {
-            self.buffer.discard(now, packet, Reason::Limit, sink);
-            return;
+            return self.buffer.discard(now, packet, Reason::Limit, sink);
         }
         self.advance(now);
         let (flow, new) = self.buffer.insert(packet.flow());
         self.push(flow, new, packet);
-        self.make_room(now, flow, sink);
+        self.make_room(now, flow, sink)
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

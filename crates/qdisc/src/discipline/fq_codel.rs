@@ -26,7 +26,7 @@ use crate::queue::queue_numbers::{QueueNumbers, put};
 use crate::queue::room::Room;
 use crate::queue::signal::discard;
 use crate::queue::tagged::Stamped;
-use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
+use crate::{Bytes, Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
 
 /// The configuration of [`FqCodel`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,9 +160,23 @@ impl<P: Packet> FqCodel<P> {
         self.longest.set(queue, self.queues.length_of(queue));
     }
 
+    /// Drops from the longest queues until the limit is kept. Returns the fate of the newest packet of queue `arrived`,
+    /// which is the arriving one.
+    #[inline(never)]
+    fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> Fate {
+        let mut fate = Fate::Queued;
+        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
+            if self.drop_from_longest(now, arrived, sink) {
+                fate = Fate::Dropped(Reason::BufferSteal);
+            }
+        }
+        fate
+    }
+
     /// Drops half of the bytes of the longest queue, but at most a batch of packets. CoDel counts them as its signals.
-    fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
-        let Some(queue) = self.longest.get() else { return };
+    /// Tells whether the last packet of queue `arrived`, which is the arriving one, was among them.
+    fn drop_from_longest(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> bool {
+        let Some(queue) = self.longest.get() else { return false };
         let bytes = self.queues.bytes_in(queue);
         let (mut packets, mut dropped) = (0, 0);
         while packets < self.drop_batch
@@ -177,6 +191,7 @@ impl<P: Packet> FqCodel<P> {
         }
         self.cores[queue].dropped_for_room(packets);
         self.update_longest(queue);
+        queue == arrived && self.queues.packets_in(queue) == 0
     }
 }
 
@@ -215,20 +230,20 @@ impl<P: Packet> FqCodel<P> {
 }
 
 impl<P: Packet> Qdisc<P> for FqCodel<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let bytes = packet.bytes();
         self.counters.arrived.add(bytes);
         if self.room.never_fits(bytes) {
-            discard(now, packet, Reason::Limit, &mut self.counters, sink);
-            return;
+            return discard(now, packet, Reason::Limit, &mut self.counters, sink);
         }
         let queue = self.number(&packet);
         self.queues.push_back(queue, Stamped::new(packet, now));
         self.update_longest(queue);
         self.lists.activate(queue);
-        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
-            self.drop_from_longest(now, sink);
+        if self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
+            return self.make_room(now, queue, sink);
         }
+        Fate::Queued
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -21,7 +21,7 @@ use crate::queue::queue_numbers::{QueueNumbers, put};
 use crate::queue::room::Room;
 use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
-use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time};
+use crate::{Bytes, Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time};
 
 /// The configuration of [`FqPie`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -153,7 +153,7 @@ impl<P: Packet> FqPie<P> {
 }
 
 impl<P: Packet> Qdisc<P> for FqPie<P> {
-    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.run_timer(now);
         let bytes = packet.bytes();
         self.counters.arrived.add(bytes);
@@ -165,18 +165,22 @@ impl<P: Packet> Qdisc<P> for FqPie<P> {
         let total = self.queues.bytes() + u64::from(bytes);
         if room.is_exceeded(self.queues.packets() + 1, total) {
             core.overflow();
-            discard(now, packet, Reason::Limit, counters, sink);
-            return self.forget_at_rest(queue);
+            let fate = discard(now, packet, Reason::Limit, counters, sink);
+            self.forget_at_rest(queue);
+            return fate;
         }
+        let mut fate = Fate::Queued;
         if core.test(settings, bytes, backlog, rolls) {
             if !settings.marks(packet.ecn_capable(), core.control()) {
-                discard(now, packet, Reason::Early, counters, sink);
-                return self.forget_at_rest(queue);
+                let fate = discard(now, packet, Reason::Early, counters, sink);
+                self.forget_at_rest(queue);
+                return fate;
             }
-            mark(now, &mut packet, Reason::Early, counters, sink);
+            fate = mark(now, &mut packet, Reason::Early, counters, sink);
         }
         self.queues.push_back(queue, Stamped::new(packet, now));
         self.lists.activate(queue);
+        fate
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

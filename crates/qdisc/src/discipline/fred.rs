@@ -23,7 +23,8 @@ use crate::error::check;
 use crate::flow::table::FlowTable;
 use crate::queue::buffer::Buffer;
 use crate::{
-    Bytes, Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
+    Bytes, Counters, DropSink, Fate, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
+    Time,
 };
 
 /// The configuration of [`Fred`].
@@ -290,7 +291,7 @@ impl<P: Packet> Fred<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Fred<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.arrive(&packet);
         self.decay(now);
         let (key, bytes) = (packet.flow(), packet.bytes());
@@ -300,18 +301,16 @@ impl<P: Packet> Qdisc<P> for Fred<P> {
                 if let Some(number) = self.numbers.get(key) {
                     self.flows[number].strikes = self.flows[number].strikes.saturating_add(1);
                 }
-                self.buffer.discard(now, packet, Reason::RatePenalty, sink);
-                return;
+                return self.buffer.discard(now, packet, Reason::RatePenalty, sink);
             }
             FredDecision::Signal(reason) if self.config.ecn && packet.ecn_capable() => Some(reason),
-            FredDecision::Signal(reason) => {
-                self.buffer.discard(now, packet, reason, sink);
-                return;
-            }
+            FredDecision::Signal(reason) => return self.buffer.discard(now, packet, reason, sink),
         };
-        if self.buffer.admit(now, packet, mark, sink) {
+        let fate = self.buffer.admit(now, packet, mark, sink);
+        if !fate.is_dropped() {
             self.join(key, bytes);
         }
+        fate
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

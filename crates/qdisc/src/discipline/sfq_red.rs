@@ -14,14 +14,14 @@
 
 use alloc::vec::Vec;
 
-use crate::discipline::red::{RedCore, RedParameters, Verdict, check_thresholds};
+use crate::discipline::red::{RedCore, RedParameters, check_thresholds};
 use crate::error::check;
 use crate::flow::hash::FlowHash;
 use crate::queue::flow_queues::FlowQueues;
 use crate::queue::ring::Ring;
 use crate::queue::room::Room;
 use crate::queue::signal::{discard, mark};
-use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time};
+use crate::{Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time};
 
 /// The configuration of [`SfqRed`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,44 +112,65 @@ impl<P: Packet> SfqRed<P> {
             || queue_room.is_exceeded(queues.packets_in(queue) + 1, queues.bytes_in(queue) + bytes)
     }
 
-    /// Returns the decision of the RED of `queue` on `packet`.
-    fn verdict(&mut self, now: Time, queue: usize, packet: &P) -> Verdict {
+    /// Returns the fate, apart from the limits, that the RED of `queue` decides on for `packet`.
+    fn test(&mut self, now: Time, queue: usize, packet: &P) -> Fate {
         let backlog = self.queues.packets_in(queue);
         let occupancy = if self.in_bytes { self.queues.bytes_in(queue) as f64 } else { backlog as f64 };
         let red = &mut self.reds[queue];
         red.sample(now, occupancy);
         let signal = red.test(backlog, packet.bytes());
-        red.verdict(signal, packet.ecn_capable())
+        red.fate(signal, packet.ecn_capable())
     }
 
-    /// Drops `packet`, an arrival for `queue`, which stays idle if it is empty.
-    fn refuse(&mut self, now: Time, queue: usize, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
-        if self.queues.packets_in(queue) == 0 {
-            self.reds[queue].idle(now);
-        }
-        discard(now, packet, reason, &mut self.counters, sink);
-    }
-}
-
-impl<P: Packet> Qdisc<P> for SfqRed<P> {
-    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) {
-        self.counters.arrived.add(packet.bytes());
-        let queue = self.hash.bin(packet.flow().get(), self.flows) as usize;
-        let mark_for = match self.verdict(now, queue, &packet) {
-            Verdict::Pass => None,
-            Verdict::Mark(reason) => Some(reason),
-            Verdict::Drop(reason) => return self.refuse(now, queue, packet, reason, sink),
-        };
-        if self.overflows(queue, packet.bytes()) {
-            return self.refuse(now, queue, packet, Reason::Limit, sink);
-        }
-        if let Some(reason) = mark_for {
-            mark(now, &mut packet, reason, &mut self.counters, sink);
-        }
+    /// Appends `packet` to `queue`.
+    #[inline(always)]
+    fn push(&mut self, queue: usize, packet: P) {
         if self.queues.packets_in(queue) == 0 {
             self.ring.join(queue);
         }
         self.queues.push_back(queue, packet);
+    }
+
+    /// Marks `packet` and appends it to `queue`. Apart, so that a packet without a mark is copied only once.
+    #[inline(never)]
+    fn push_marked(
+        &mut self,
+        now: Time,
+        queue: usize,
+        mut packet: P,
+        reason: Reason,
+        sink: &mut dyn DropSink<P>,
+    ) -> Fate {
+        let fate = mark(now, &mut packet, reason, &mut self.counters, sink);
+        self.push(queue, packet);
+        fate
+    }
+
+    /// Drops `packet`, an arrival for `queue`, which stays idle if it is empty.
+    fn refuse(&mut self, now: Time, queue: usize, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) -> Fate {
+        if self.queues.packets_in(queue) == 0 {
+            self.reds[queue].idle(now);
+        }
+        discard(now, packet, reason, &mut self.counters, sink)
+    }
+}
+
+impl<P: Packet> Qdisc<P> for SfqRed<P> {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
+        self.counters.arrived.add(packet.bytes());
+        let queue = self.hash.bin(packet.flow().get(), self.flows) as usize;
+        let fate = self.test(now, queue, &packet);
+        if let Fate::Dropped(reason) = fate {
+            return self.refuse(now, queue, packet, reason, sink);
+        }
+        if self.overflows(queue, packet.bytes()) {
+            return self.refuse(now, queue, packet, Reason::Limit, sink);
+        }
+        if let Fate::Marked(reason) = fate {
+            return self.push_marked(now, queue, packet, reason, sink);
+        }
+        self.push(queue, packet);
+        Fate::Queued
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -19,7 +19,7 @@
 use crate::discipline::sfb::BinConfig;
 use crate::discipline::sfb::binned::{BinRule, Binned};
 use crate::error::check;
-use crate::{Counters, DropSink, Packet, Packets, ParameterError, Qdisc, Seed, Size, Status, Time};
+use crate::{Counters, DropSink, Fate, Packet, Packets, ParameterError, Qdisc, Seed, Size, Status, Time};
 
 /// The configuration of [`Sfred`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -162,8 +162,8 @@ impl<P: Packet> Sfred<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Sfred<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.queue.enqueue(now, packet, sink);
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
+        self.queue.enqueue(now, packet, sink)
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -20,7 +20,9 @@ use alloc::vec::Vec;
 
 use crate::error::check;
 use crate::queue::buffer::Buffer;
-use crate::{Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time};
+use crate::{
+    Counters, DropSink, Fate, FlowKey, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time,
+};
 
 /// The largest number of zombies.
 pub(crate) const MAX_ZOMBIES: u32 = 1 << 20;
@@ -166,7 +168,7 @@ impl<P: Packet> Sred<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Sred<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.arrive(&packet);
         let hit = self.hits(packet.flow());
         let sample = if hit { 1.0 } else { 0.0 };
@@ -174,13 +176,11 @@ impl<P: Packet> Qdisc<P> for Sred<P> {
         let probability = self.signal_probability(hit);
         if probability > 0.0 && self.rolls.chance(probability) {
             if !(self.config.ecn && packet.ecn_capable()) {
-                self.buffer.discard(now, packet, Reason::Early, sink);
-                return;
+                return self.buffer.discard(now, packet, Reason::Early, sink);
             }
-            self.buffer.admit(now, packet, Some(Reason::Early), sink);
-            return;
+            return self.buffer.admit(now, packet, Some(Reason::Early), sink);
         }
-        self.buffer.admit(now, packet, None, sink);
+        self.buffer.admit(now, packet, None, sink)
     }
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -4,7 +4,7 @@
 use crate::queue::fifo::{Fifo, Place};
 use crate::queue::room::Room;
 use crate::queue::signal;
-use crate::{Counters, DropSink, Packet, Reason, Size, Status, Time};
+use crate::{Counters, DropSink, Fate, Packet, Reason, Size, Status, Time};
 
 /// A FIFO with its limit and its counters.
 #[derive(Debug)]
@@ -45,17 +45,18 @@ impl<P: Packet> Buffer<P> {
         self.counters.arrived.add(packet.bytes());
     }
 
-    /// Drops a packet that is not queued.
+    /// Drops a packet that is not queued. Returns its fate.
     #[inline(never)]
-    pub(crate) fn discard(&mut self, now: Time, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
-        self.refuse(now, packet, reason, sink);
+    pub(crate) fn discard(&mut self, now: Time, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) -> Fate {
+        self.refuse(now, packet, reason, sink)
     }
 
     /// Does [`discard`](Self::discard) without a call.
     #[inline(always)]
-    pub(crate) fn refuse(&mut self, now: Time, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
+    pub(crate) fn refuse(&mut self, now: Time, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) -> Fate {
         self.counters.count_drop(reason, packet.bytes());
         sink.dropped(now, packet, reason);
+        Fate::Dropped(reason)
     }
 
     /// Drops the packet at `place`. [`Fifo::settle`] must follow.
@@ -75,27 +76,26 @@ impl<P: Packet> Buffer<P> {
         }
     }
 
-    /// Queues `packet`, or drops it if it would exceed the limit; tells whether it was queued. A queued packet is
-    /// marked if `mark` gives a reason.
+    /// Queues `packet`, or drops it if it would exceed the limit. A queued packet is marked if `mark` gives a reason.
     #[inline(always)]
-    pub(crate) fn admit(&mut self, now: Time, packet: P, mark: Option<Reason>, sink: &mut dyn DropSink<P>) -> bool {
+    pub(crate) fn admit(&mut self, now: Time, packet: P, mark: Option<Reason>, sink: &mut dyn DropSink<P>) -> Fate {
         if self.overflows(packet.bytes()) {
-            self.discard(now, packet, Reason::Limit, sink);
-            return false;
+            return self.discard(now, packet, Reason::Limit, sink);
         }
-        match mark {
-            None => self.fifo.push(packet),
-            Some(reason) => self.push_marked(now, packet, reason, sink),
+        if let Some(reason) = mark {
+            return self.push_marked(now, packet, reason, sink);
         }
-        true
+        self.fifo.push(packet);
+        Fate::Queued
     }
 
     /// Marks `packet` and queues it. Apart from [`admit`](Self::admit), so that a packet without a mark is copied only
     /// once.
     #[inline(never)]
-    fn push_marked(&mut self, now: Time, mut packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
-        signal::mark(now, &mut packet, reason, &mut self.counters, sink);
+    pub(crate) fn push_marked(&mut self, now: Time, mut packet: P, reason: Reason, sink: &mut dyn DropSink<P>) -> Fate {
+        let fate = signal::mark(now, &mut packet, reason, &mut self.counters, sink);
         self.fifo.push(packet);
+        fate
     }
 
     /// Returns the oldest packet.

@@ -8,7 +8,7 @@ use crate::queue::flow_queues::FlowQueues;
 use crate::queue::longest::Longest;
 use crate::queue::room::Room;
 use crate::queue::signal::discard;
-use crate::{Counters, DropSink, FlowKey, Packet, Reason, Seed, Size, Status, Time};
+use crate::{Counters, DropSink, Fate, FlowKey, Packet, Reason, Seed, Size, Status, Time};
 
 /// A queue for each flow, with one limit and one set of counters for all. Known flows are identified by small numbers.
 #[derive(Debug)]
@@ -135,8 +135,14 @@ impl<P: Packet> FlowBuffer<P> {
         self.longest.set(flow, self.queues.length_of(flow));
     }
 
-    /// Drops a packet that is no longer queued: counts it and reports it to `sink`.
-    pub(crate) fn discard<Q: Packet>(&mut self, now: Time, packet: Q, reason: Reason, sink: &mut dyn DropSink<Q>) {
-        discard(now, packet, reason, &mut self.counters, sink);
+    /// Drops a packet that is no longer queued: counts it and reports it to `sink`. Returns its fate.
+    pub(crate) fn discard<Q: Packet>(
+        &mut self,
+        now: Time,
+        packet: Q,
+        reason: Reason,
+        sink: &mut dyn DropSink<Q>,
+    ) -> Fate {
+        discard(now, packet, reason, &mut self.counters, sink)
     }
 }

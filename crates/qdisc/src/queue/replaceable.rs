@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{BoxQdisc, Counters, DropSink, Packet, Qdisc, Rate, Reason, Status, Time};
+use crate::{BoxQdisc, Counters, DropSink, Fate, Packet, Qdisc, Rate, Reason, Status, Time};
 
 /// A discipline that can be replaced while packets wait, as when a router reloads its configuration.
 ///
@@ -66,9 +66,9 @@ impl<P: Packet> DropSink<P> for Counting<'_, '_, P> {
 }
 
 impl<P: Packet> Qdisc<P> for ReplaceableQdisc<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.counters.arrived.add(packet.bytes());
-        self.newest.enqueue(now, packet, &mut Counting { counters: &mut self.counters, sink });
+        self.newest.enqueue(now, packet, &mut Counting { counters: &mut self.counters, sink })
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
@@ -161,11 +161,17 @@ mod tests {
     #[test]
     fn old_packets_leave_first_and_new_ones_meet_the_new_limit() {
         let mut queue = ReplaceableQdisc::new(droptail("9p"));
-        (0..3).for_each(|id| queue.enqueue(Time::ZERO, packet(id), &mut ()));
+        for id in 0..3 {
+            queue.enqueue(Time::ZERO, packet(id), &mut ());
+        }
         queue.replace(droptail("9p"));
-        (3..5).for_each(|id| queue.enqueue(Time::ZERO, packet(id), &mut ()));
+        for id in 3..5 {
+            queue.enqueue(Time::ZERO, packet(id), &mut ());
+        }
         queue.replace(droptail("1p"));
-        (5..9).for_each(|id| queue.enqueue(Time::ZERO, packet(id), &mut ()));
+        for id in 5..9 {
+            queue.enqueue(Time::ZERO, packet(id), &mut ());
+        }
         assert_eq!((queue.packets(), queue.bytes(), queue.draining.len()), (6, 6000, 2));
         assert_eq!((queue.status().packets, queue.status().bytes), (6, 6000));
         assert_eq!(taken(&mut queue), [0, 1, 2, 3, 4, 5]);
@@ -179,7 +185,9 @@ mod tests {
     #[test]
     fn an_empty_discipline_is_replaced_at_once_and_its_counts_stay() {
         let mut first = droptail("2p");
-        (0..3).for_each(|id| first.enqueue(Time::ZERO, packet(id), &mut ()));
+        for id in 0..3 {
+            first.enqueue(Time::ZERO, packet(id), &mut ());
+        }
         let mut queue = ReplaceableQdisc::new(first);
         assert_eq!(taken(&mut queue), [0, 1]);
         let counters = queue.counters().clone();
@@ -196,8 +204,8 @@ mod tests {
     }
 
     impl Qdisc<SimplePacket> for Held {
-        fn enqueue(&mut self, now: Time, packet: SimplePacket, sink: &mut dyn DropSink<SimplePacket>) {
-            self.inner.enqueue(now, packet, sink);
+        fn enqueue(&mut self, now: Time, packet: SimplePacket, sink: &mut dyn DropSink<SimplePacket>) -> Fate {
+            self.inner.enqueue(now, packet, sink)
         }
         fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<SimplePacket>) -> Option<SimplePacket> {
             (now >= self.until).then(|| self.inner.dequeue(now, sink)).flatten()

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{DropSink, Qdisc, Reason, SimplePacket, Time};
+use crate::{DropSink, Fate, Qdisc, Reason, SimplePacket, Time};
 
 /// An event of a packet, which is identified by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,22 @@ impl DropSink<SimplePacket> for Recorder {
 }
 
 impl Recorder {
+    /// Offers `packet`, whose id no other has, to `queue` at `now`, and checks its fate against what is told of it.
+    ///
+    /// # Panics
+    /// The fate differs.
+    pub fn enqueue(&mut self, queue: &mut dyn Qdisc<SimplePacket>, now: Time, packet: SimplePacket) -> Fate {
+        let before = self.events.len();
+        let fate = queue.enqueue(now, packet, self);
+        let told = self.events[before..].iter().rev().find_map(|event| match *event {
+            Event::Dropped(id, reason) if id == packet.id => Some(Fate::Dropped(reason)),
+            Event::Marked(id, reason) if id == packet.id => Some(Fate::Marked(reason)),
+            Event::Dropped(..) | Event::Marked(..) | Event::Departed(_) => None,
+        });
+        assert_eq!(fate, told.unwrap_or(Fate::Queued), "{packet:?}");
+        fate
+    }
+
     /// Asks `queue` for a packet at `now`, and records its departure.
     pub fn dequeue(&mut self, queue: &mut dyn Qdisc<SimplePacket>, now: Time) -> Option<SimplePacket> {
         let packet = queue.dequeue(now, self);

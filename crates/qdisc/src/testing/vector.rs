@@ -131,7 +131,7 @@ pub fn replay(queue: &mut dyn Qdisc<SimplePacket>, operations: &[Operation]) -> 
         match *operation {
             Operation::Enqueue(at, packet) => {
                 labels.insert(packet.id, packet.label);
-                queue.enqueue(at, packet, &mut recorder);
+                recorder.enqueue(queue, at, packet);
             }
             Operation::Dequeue(at) => {
                 let packet = recorder.dequeue(queue, at);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use fairlane_outcome::Run;
-use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Packet as _, Qdisc, Reason, Seed, Status, Stream, Time};
+use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Fate, Packet as _, Qdisc, Reason, Seed, Status, Stream, Time};
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, Observer, Packet, PacketEvent, PacketKind, QueueEvent, run_with};
 
@@ -50,14 +50,15 @@ impl Fifo {
         passes
     }
 
-    fn drop(&mut self, now: Time, packet: Packet, reason: Reason, sink: &mut dyn DropSink<Packet>) {
+    fn drop(&mut self, now: Time, packet: Packet, reason: Reason, sink: &mut dyn DropSink<Packet>) -> Fate {
         self.counters.count_drop(reason, packet.bytes());
         sink.dropped(now, packet, reason);
+        Fate::Dropped(reason)
     }
 }
 
 impl Qdisc<Packet> for Fifo {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, sink: &mut dyn DropSink<Packet>) {
+    fn enqueue(&mut self, now: Time, mut packet: Packet, sink: &mut dyn DropSink<Packet>) -> Fate {
         self.counters.arrived.add(packet.bytes());
         if self.random.chance(self.settings.loss) || !self.passes(now, packet.bytes()) {
             return self.drop(now, packet, Reason::Early, sink);
@@ -65,12 +66,15 @@ impl Qdisc<Packet> for Fifo {
         if self.packets.len() >= self.settings.limit {
             return self.drop(now, packet, Reason::Limit, sink);
         }
+        let mut fate = Fate::Queued;
         if self.packets.len() >= self.settings.mark_at && packet.ecn_capable() {
             packet.mark_ce();
             self.counters.count_mark(Reason::Early, packet.bytes());
             sink.marked(now, &packet, Reason::Early);
+            fate = Fate::Marked(Reason::Early);
         }
         self.packets.push_back(packet);
+        fate
     }
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<Packet>) -> Option<Packet> {
         let packet = self.packets.pop_front()?;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use fairlane_outcome::Run;
-use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Packet as _, Qdisc, Seed, Status, Stream, Time};
+use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Fate, Packet as _, Qdisc, Seed, Status, Stream, Time};
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, Observer, Packet, PacketEvent, PacketKind, QueueEvent, run, run_with};
 
@@ -223,7 +223,7 @@ impl Default for Marking {
 }
 
 impl Qdisc<Packet> for Marking {
-    fn enqueue(&mut self, _now: Time, mut packet: Packet, _sink: &mut dyn DropSink<Packet>) {
+    fn enqueue(&mut self, _now: Time, mut packet: Packet, _sink: &mut dyn DropSink<Packet>) -> Fate {
         if packet.bytes() > 100 {
             assert!(packet.l4s() && packet.ecn_capable(), "not ECT(1)");
             if self.random.chance(self.probability) {
@@ -232,6 +232,7 @@ impl Qdisc<Packet> for Marking {
         }
         self.counters.arrived.add(packet.bytes());
         self.packets.push_back(packet);
+        Fate::Queued
     }
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<Packet>) -> Option<Packet> {
         let packet = self.packets.pop_front()?;

@@ -33,7 +33,7 @@ use alloc::collections::VecDeque;
 
 use crate::discipline::red::power;
 use crate::queue::buffer::Buffer;
-use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Status, Stream, Time};
+use crate::{Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Status, Stream, Time};
 pub use config::Config;
 use config::VirtualThreshold;
 use flows::ActiveFlows;
@@ -184,13 +184,15 @@ impl<P: Packet> Bare<P> {
     }
 
     /// Queues a packet of `flow`.
-    fn admit(&mut self, now: Time, flow: usize, packet: P, sink: &mut dyn DropSink<P>) {
+    fn admit(&mut self, now: Time, flow: usize, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let bytes = packet.bytes();
-        if self.buffer.admit(now, packet, None, sink) {
+        let fate = self.buffer.admit(now, packet, None, sink);
+        if !fate.is_dropped() {
             self.flows.queued(now, flow, bytes);
             self.owners.push_back(flow as u32);
             self.update_average();
         }
+        fate
     }
 
     /// Takes a sample of the queue into the average, after each change of the queue.
@@ -227,7 +229,7 @@ fn is_below_power(roll: f64, base: f64, exponent: f64) -> bool {
 const MARGIN: f64 = 1e-9;
 
 impl<P: Packet> Qdisc<P> for Bare<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.arrive(&packet);
         if self.flows.expire(now) {
             self.update_shares();
@@ -251,7 +253,7 @@ impl<P: Packet> Qdisc<P> for Bare<P> {
             return self.buffer.discard(now, packet, Reason::Limit, sink);
         };
         self.update_shares();
-        self.admit(now, flow, packet, sink);
+        self.admit(now, flow, packet, sink)
     }
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -16,7 +16,9 @@
 
 use crate::error::check;
 use crate::queue::buffer::Buffer;
-use crate::{Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time};
+use crate::{
+    Counters, DropSink, Duration, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time,
+};
 
 /// The configuration of [`Blue`].
 ///
@@ -184,26 +186,31 @@ impl<P: Packet> Blue<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Blue<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.arrive(&packet);
         self.make_up(now);
         if self.buffer.overflows(packet.bytes()) {
             self.lose(now);
-            self.buffer.discard(now, packet, Reason::Limit, sink);
-            return;
+            return self.buffer.discard(now, packet, Reason::Limit, sink);
         }
         let signal = self.rolls.chance(self.probability).then_some(Reason::Early);
         if let Some(reason) = signal
             && !(self.config.ecn && packet.ecn_capable())
         {
-            self.buffer.discard(now, packet, reason, sink);
-            return;
+            return self.buffer.discard(now, packet, reason, sink);
         }
-        self.buffer.admit(now, packet, signal, sink);
+        let fate = match signal {
+            None => {
+                self.buffer.fifo.push(packet);
+                Fate::Queued
+            }
+            Some(reason) => self.buffer.push_marked(now, packet, reason, sink),
+        };
         self.idle = false;
         if self.is_long() {
             self.lose(now);
         }
+        fate
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -28,7 +28,7 @@ use crate::queue::longest::Longest;
 use crate::queue::room::Room;
 use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
-use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Status, Stream, Time};
+use crate::{Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Status, Stream, Time};
 
 mod ack_filter;
 mod config;
@@ -118,9 +118,23 @@ impl<P: Packet> Cake<P> {
         self.longest.set(queue, self.queues.length_of(queue));
     }
 
-    /// Drops the head of the longest queue and notifies its COBALT.
-    fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
-        let Some(queue) = self.longest.get() else { return };
+    /// Drops from the longest queues until the limit is kept. Returns the fate of the newest packet of queue `arrived`,
+    /// which is the arriving one.
+    #[inline(never)]
+    fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> Fate {
+        let mut fate = Fate::Queued;
+        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
+            if self.drop_from_longest(now, arrived, sink) {
+                fate = Fate::Dropped(Reason::BufferSteal);
+            }
+        }
+        fate
+    }
+
+    /// Drops the head of the longest queue and notifies its COBALT; tells whether that was the last packet of queue
+    /// `arrived`, which is the arriving one.
+    fn drop_from_longest(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> bool {
+        let Some(queue) = self.longest.get() else { return false };
         let tin = &mut self.tins[queue / QUEUES];
         let settings = tin.cobalt();
         tin.core(queue % QUEUES).full(&settings, now);
@@ -128,6 +142,7 @@ impl<P: Packet> Cake<P> {
             self.lose(now, queue, stamped.packet, Reason::BufferSteal, sink);
         }
         self.weigh(queue);
+        queue == arrived && self.queues.packets_in(queue) == 0
     }
 
     /// Drops an acknowledgement of `queue` that the packet which came last makes superfluous.
@@ -264,12 +279,11 @@ impl<P: Packet> Cake<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Cake<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let bytes = packet.bytes();
         self.counters.arrived.add(bytes);
         if self.room.never_fits(bytes) {
-            discard(now, packet, Reason::Limit, &mut self.counters, sink);
-            return;
+            return discard(now, packet, Reason::Limit, &mut self.counters, sink);
         }
         if let Some(shaper) = self.shaper.as_mut().filter(|_| self.queues.packets() == 0) {
             shaper.wake(now);
@@ -284,9 +298,10 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         tin.arrived(queue);
         self.filter_acks(now, place, sink);
         self.weigh(place);
-        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
-            self.drop_from_longest(now, sink);
+        if self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
+            return self.make_room(now, place, sink);
         }
+        Fate::Queued
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

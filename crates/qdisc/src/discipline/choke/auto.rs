@@ -33,7 +33,8 @@ use crate::queue::fifo::Place;
 use crate::queue::signal::discard;
 use crate::queue::tagged::Stamped;
 use crate::{
-    Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time,
+    Counters, DropSink, Duration, Fate, FlowKey, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream,
+    Time,
 };
 
 /// The configuration of [`ChokeAuto`].
@@ -219,7 +220,7 @@ impl<P: Packet> ChokeAuto<P> {
 }
 
 impl<P: Packet> Qdisc<P> for ChokeAuto<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.run_timer(now);
         self.buffer.counters.arrived.add(packet.bytes());
         self.drawn.clear();
@@ -232,11 +233,11 @@ impl<P: Packet> Qdisc<P> for ChokeAuto<P> {
             self.test(now, flow, sink)
         };
         if let Some(reason) = reason {
-            discard(now, packet, reason, &mut self.buffer.counters, sink);
-            return;
+            return discard(now, packet, reason, &mut self.buffer.counters, sink);
         }
         self.make_room(now, bytes, sink);
         self.buffer.fifo.push(Stamped::new(packet, now));
+        Fate::Queued
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

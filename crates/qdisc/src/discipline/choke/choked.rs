@@ -19,7 +19,7 @@ use crate::discipline::red::{self, Red};
 use crate::error::check;
 use crate::queue::fifo::Halves;
 use crate::{
-    Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
+    Counters, DropSink, Fate, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
 };
 
 /// The configuration of [`Choked`].
@@ -110,15 +110,14 @@ impl<P: Packet> Choked<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Choked<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.red.arrive(now, &packet);
         self.drawn.clear();
         let (min, _) = self.red.core.thresholds();
         if self.red.core.average() > min && self.drop_matches(now, packet.flow(), sink) {
-            self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
-            return;
+            return self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
         }
-        self.red.decide(now, packet, sink);
+        self.red.decide(now, packet, sink)
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -10,7 +10,7 @@
 
 use super::chokew::{self, Chokew, same_unit};
 use crate::error::check;
-use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Seed, Size, Status, Time};
+use crate::{Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Seed, Size, Status, Time};
 
 /// The steepest rise, in increments.
 const MAX_STEPS: u32 = 4;
@@ -60,13 +60,13 @@ impl<P: Packet> Choker<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Choker<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let band = self.band;
         let steps = |above: f64| {
             let bands = (1..MAX_STEPS).filter(|&bands| above > f64::from(bands) * band).count();
             (1 + bands) as f64
         };
-        self.chokew.enqueue_with(now, packet, sink, steps);
+        self.chokew.enqueue_with(now, packet, sink, steps)
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

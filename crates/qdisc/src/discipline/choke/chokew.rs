@@ -20,7 +20,9 @@ use crate::error::check;
 use crate::flow::weight::weight;
 use crate::queue::buffer::Buffer;
 use crate::queue::fifo::Fifo;
-use crate::{Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time};
+use crate::{
+    Counters, DropSink, Fate, FlowKey, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time,
+};
 
 /// The largest bound of the drawing factor.
 pub(crate) const MAX_FACTOR: u32 = 1024;
@@ -189,23 +191,22 @@ impl<P: Packet> Chokew<P> {
         packet: P,
         sink: &mut dyn DropSink<P>,
         steps: impl FnOnce(f64) -> f64,
-    ) {
+    ) -> Fate {
         self.buffer.arrive(&packet);
         self.drawn.clear();
         if self.factor.follow(&self.buffer.fifo, steps) {
             let most = self.factor.candidates(packet.class());
             if self.drop_first_match(now, packet.flow(), most, sink) {
-                self.buffer.discard(now, packet, Reason::MatchArrival, sink);
-                return;
+                return self.buffer.discard(now, packet, Reason::MatchArrival, sink);
             }
         }
-        self.buffer.admit(now, packet, None, sink);
+        self.buffer.admit(now, packet, None, sink)
     }
 }
 
 impl<P: Packet> Qdisc<P> for Chokew<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.enqueue_with(now, packet, sink, |_| 1.0);
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
+        self.enqueue_with(now, packet, sink, |_| 1.0)
     }
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use crate::error::check;
 use crate::flow::table::FlowTable;
 use crate::queue::buffer::Buffer;
-use crate::{Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
+use crate::{Counters, DropSink, Fate, FlowKey, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
 
 /// The most flows that are remembered.
 pub(crate) const MAX_MEMORY: u32 = 65_536;
@@ -81,14 +81,17 @@ impl<P: Packet> MlocChoke<P> {
 }
 
 impl<P: Packet> Qdisc<P> for MlocChoke<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.arrive(&packet);
         let flow = packet.flow();
         if self.admitted.get(flow).is_some() {
-            self.buffer.discard(now, packet, Reason::MatchArrival, sink);
-        } else if self.buffer.admit(now, packet, None, sink) {
+            return self.buffer.discard(now, packet, Reason::MatchArrival, sink);
+        }
+        let fate = self.buffer.admit(now, packet, None, sink);
+        if !fate.is_dropped() {
             self.remember(flow);
         }
+        fate
     }
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

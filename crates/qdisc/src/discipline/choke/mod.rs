@@ -29,7 +29,7 @@ use alloc::format;
 
 use crate::discipline::red::{self, Red, RedCore};
 use crate::error::check;
-use crate::{Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Seed, Size, Status, Stream, Time};
+use crate::{Counters, DropSink, Fate, FlowKey, Packet, ParameterError, Qdisc, Rate, Seed, Size, Status, Stream, Time};
 
 #[cfg(feature = "delay")]
 pub mod auto;
@@ -345,8 +345,8 @@ impl<P: Packet> Choke<P> {
 
 impl<P: Packet> Qdisc<P> for Choke<P> {
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.take(now, packet, sink);
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
+        self.take(now, packet, sink)
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

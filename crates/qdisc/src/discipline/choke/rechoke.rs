@@ -21,8 +21,8 @@ use crate::error::check;
 use crate::flow::hits::{HitTable, MAX_HITS, MAX_TABLE, two_to_the};
 use crate::queue::fifo::Place;
 use crate::{
-    Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
-    Time,
+    Counters, DropSink, Duration, Fate, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status,
+    Stream, Time,
 };
 
 /// The configuration of [`Rechoke`].
@@ -170,33 +170,51 @@ impl<P: Packet> Rechoke<P> {
 impl<P: Packet> Rechoke<P> {
     /// Does [`Qdisc::enqueue`] in any state.
     #[inline(never)]
-    fn enqueue_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.red.arrive(now, &packet);
-        self.judge(now, packet, sink);
+        self.judge(now, packet, sink)
     }
 
     /// Decides on an arrival that is in the average.
     #[inline(never)]
-    fn judge(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn judge(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let flow = packet.flow();
         let (malicious, dropped) = self.detect(now, flow);
         if dropped {
-            self.red.buffer.discard(now, packet, Reason::Table, sink);
-            return;
+            return self.red.buffer.discard(now, packet, Reason::Table, sink);
         }
         // A packet that passed as malicious is not tried again. Where RED drops every packet p_b is 1, and nothing
         // passes so.
         if malicious {
-            self.red.buffer.admit(now, packet, None, sink);
-        } else if self.red.decide(now, packet, sink).signalled {
-            self.signals.count(now, flow, self.config.hit_cap);
+            return self.red.buffer.admit(now, packet, None, sink);
         }
+        let signal = self.red.core.test(self.red.buffer.fifo.packets(), packet.bytes());
+        self.follow(now, packet, signal, sink)
+    }
+
+    /// Does what RED's `signal`, or none, and the limit ask for.
+    #[inline(always)]
+    fn follow(&mut self, now: Time, packet: P, signal: Option<Reason>, sink: &mut dyn DropSink<P>) -> Fate {
+        if signal.is_some() || self.red.buffer.overflows(packet.bytes()) {
+            return self.signal(now, packet, signal, sink);
+        }
+        self.red.buffer.fifo.push(packet);
+        Fate::Queued
+    }
+
+    /// Counts RED's `signal`, if there is one, and leaves the rest to RED.
+    #[inline(never)]
+    fn signal(&mut self, now: Time, packet: P, signal: Option<Reason>, sink: &mut dyn DropSink<P>) -> Fate {
+        if signal.is_some() {
+            self.signals.count(now, packet.flow(), self.config.hit_cap);
+        }
+        self.red.signal(now, packet, signal, sink)
     }
 }
 
 impl<P: Packet> Qdisc<P> for Rechoke<P> {
     /// Does what most arrivals need, as CHOKe does.
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.drawn.clear();
         if !self.red.core.is_straight() {
             return self.enqueue_any(now, packet, sink);
@@ -211,10 +229,10 @@ impl<P: Packet> Qdisc<P> for Rechoke<P> {
             if self.rolls.chance(self.red.core.probability_between() * two_to_the(hits)) {
                 return self.red.buffer.discard(now, packet, Reason::Table, sink);
             }
-            self.red.buffer.admit(now, packet, None, sink);
-        } else if self.red.decide_between(now, packet, sink).signalled {
-            self.signals.count(now, flow, self.config.hit_cap);
+            return self.red.buffer.admit(now, packet, None, sink);
         }
+        let signal = self.red.core.signals_between().then_some(Reason::Early);
+        self.follow(now, packet, signal, sink)
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -18,8 +18,8 @@ use crate::discipline::red::{self, Red};
 use crate::error::check;
 use crate::queue::fifo::Fifo;
 use crate::{
-    Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
-    Time,
+    Counters, DropSink, Duration, Fate, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status,
+    Stream, Time,
 };
 
 /// The configuration of [`Sac`].
@@ -159,19 +159,20 @@ impl<P: Packet> Sac<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Sac<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.red.arrive(now, &packet);
         self.drawn.clear();
         self.controller.act(now, self.red.buffer.fifo.packets());
         let responsive = packet.responsive();
         let (min, _) = self.red.core.thresholds();
         if !responsive && self.red.core.average() > min && self.drop_matches(now, packet.flow(), sink) {
-            self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
-            return;
+            return self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
         }
-        if self.red.decide(now, packet, sink).queued {
+        let fate = self.red.decide(now, packet, sink);
+        if !fate.is_dropped() {
             self.controller.queued(responsive);
         }
+        fate
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

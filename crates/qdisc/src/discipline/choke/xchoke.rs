@@ -21,8 +21,8 @@ use crate::flow::hits::{HitTable, MAX_HITS, MAX_TABLE, two_to_the};
 use crate::queue::fifo::Place;
 use crate::seed::Throw;
 use crate::{
-    Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
-    Time,
+    Counters, DropSink, Duration, Fate, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status,
+    Stream, Time,
 };
 
 /// The number of mean packets that the link sends between two halvings: 10 s of the paper's link of 1 Mbit/s.
@@ -163,31 +163,34 @@ impl<P: Packet> Xchoke<P> {
 impl<P: Packet> Xchoke<P> {
     /// Does [`Qdisc::enqueue`] for any configuration and state.
     #[inline(never)]
-    fn enqueue_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.red.arrive(now, &packet);
-        self.judge(now, packet, sink);
+        self.judge(now, packet, sink)
     }
 
     /// Decides on an arrival that is in the average.
     #[inline(never)]
-    fn judge(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn judge(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         match self.choke(now, packet.flow(), sink) {
             Err(reason) => self.red.buffer.discard(now, packet, reason, sink),
             // A packet that passed the table is not tried again. Where RED drops every packet p_b is 1, and nothing
             // passes.
-            Ok(true) => {
-                self.red.buffer.admit(now, packet, None, sink);
-            }
-            Ok(false) => {
-                self.red.decide(now, packet, sink);
-            }
+            Ok(true) => self.red.buffer.admit(now, packet, None, sink),
+            Ok(false) => self.red.decide(now, packet, sink),
         }
     }
 
     /// Compares an arrival, whose flow may have hits, with the packet that `hit` is, or that the throw in it hits; and
     /// decides on it while the average is between the thresholds.
     #[inline(never)]
-    fn compare(&mut self, now: Time, packet: P, has_hits: bool, hit: Result<Place, Throw>, sink: &mut dyn DropSink<P>) {
+    fn compare(
+        &mut self,
+        now: Time,
+        packet: P,
+        has_hits: bool,
+        hit: Result<Place, Throw>,
+        sink: &mut dyn DropSink<P>,
+    ) -> Fate {
         let candidate = match hit {
             Ok(candidate) => candidate,
             Err(throw) => self.red.buffer.fifo.hit(throw, &mut self.draws),
@@ -195,23 +198,23 @@ impl<P: Packet> Xchoke<P> {
         if self.drop_if_match(now, packet.flow(), Some(candidate), sink) {
             return self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
         }
-        self.decide_between(now, packet, has_hits, sink);
+        self.decide_between(now, packet, has_hits, sink)
     }
 
     /// Decides on an arrival whose candidate is of another flow while the average is between the thresholds.
     #[inline(always)]
-    fn decide_between(&mut self, now: Time, packet: P, has_hits: bool, sink: &mut dyn DropSink<P>) {
+    fn decide_between(&mut self, now: Time, packet: P, has_hits: bool, sink: &mut dyn DropSink<P>) -> Fate {
         if has_hits {
-            self.red.buffer.admit(now, packet, None, sink);
+            self.red.buffer.admit(now, packet, None, sink)
         } else {
-            self.red.decide_between(now, packet, sink);
+            self.red.decide_between(now, packet, sink)
         }
     }
 }
 
 impl<P: Packet> Qdisc<P> for Xchoke<P> {
     /// Does what most arrivals need, as CHOKe does.
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.drawn.clear();
         if self.config.draw != Draw::Random || !self.red.core.is_straight() {
             return self.enqueue_any(now, packet, sink);
@@ -236,7 +239,7 @@ impl<P: Packet> Qdisc<P> for Xchoke<P> {
             Ok((candidate, true)) => Ok(candidate),
             Err(throw) => Err(throw),
         };
-        self.compare(now, packet, hits.is_some(), hit, sink);
+        self.compare(now, packet, hits.is_some(), hit, sink)
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -19,7 +19,9 @@ use crate::error::check;
 use crate::queue::buffer::Buffer;
 use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
-use crate::{Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time};
+use crate::{
+    Counters, DropSink, Duration, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time,
+};
 
 mod core;
 #[cfg(test)]
@@ -92,14 +94,14 @@ impl<P: Packet> Cobalt<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Cobalt<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.counters.arrived.add(packet.bytes());
         if self.buffer.overflows(packet.bytes()) {
             self.core.full(&self.settings, now);
-            discard(now, packet, Reason::Limit, &mut self.buffer.counters, sink);
-        } else {
-            self.buffer.fifo.push(Stamped::new(packet, now));
+            return discard(now, packet, Reason::Limit, &mut self.buffer.counters, sink);
         }
+        self.buffer.fifo.push(Stamped::new(packet, now));
+        Fate::Queued
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
@@ -117,7 +119,7 @@ impl<P: Packet> Qdisc<P> for Cobalt<P> {
                     counters.departed.add(packet.bytes());
                     return Some(packet);
                 }
-            }
+            };
         }
         core.empty(settings, now);
         None

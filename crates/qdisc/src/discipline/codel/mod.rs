@@ -17,7 +17,9 @@ use crate::queue::buffer::Buffer;
 use crate::queue::fifo::Fifo;
 use crate::queue::signal::discard;
 use crate::queue::tagged::Stamped;
-use crate::{Bytes, Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
+use crate::{
+    Bytes, Counters, DropSink, Duration, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time,
+};
 
 mod core;
 #[cfg(test)]
@@ -122,13 +124,13 @@ impl<P: Packet> Codel<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Codel<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.counters.arrived.add(packet.bytes());
         if self.buffer.overflows(packet.bytes()) {
-            discard(now, packet, Reason::Limit, &mut self.buffer.counters, sink);
-        } else {
-            self.buffer.fifo.push(Stamped::new(packet, now));
+            return discard(now, packet, Reason::Limit, &mut self.buffer.counters, sink);
         }
+        self.buffer.fifo.push(Stamped::new(packet, now));
+        Fate::Queued
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

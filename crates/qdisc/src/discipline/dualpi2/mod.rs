@@ -19,7 +19,7 @@ use crate::queue::fifo::Fifo;
 use crate::queue::room::Room;
 use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
-use crate::{Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
+use crate::{Counters, DropSink, Duration, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
 
 #[cfg(test)]
 mod tests;
@@ -250,15 +250,15 @@ const fn first_credit(classic_weight: i64) -> i64 {
 const PERCENT: i64 = 100;
 
 impl<P: Packet> Qdisc<P> for DualPi2<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.run_timer(now);
         self.counters.arrived.add(packet.bytes());
         if self.room.is_exceeded(self.packets() + 1, self.bytes() + u64::from(packet.bytes())) {
-            discard(now, packet, Reason::Limit, &mut self.counters, sink);
-            return;
+            return discard(now, packet, Reason::Limit, &mut self.counters, sink);
         }
         let lane = if is_scalable(&packet) { &mut self.scalable } else { &mut self.classic };
         lane.fifo.push(Stamped::new(packet, now));
+        Fate::Queued
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
@@ -274,7 +274,9 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
                     discard(now, packet, Reason::AqmDequeue, &mut self.counters, sink);
                     continue;
                 }
-                PiVerdict::Mark => mark(now, &mut packet, Reason::AqmDequeue, &mut self.counters, sink),
+                PiVerdict::Mark => {
+                    mark(now, &mut packet, Reason::AqmDequeue, &mut self.counters, sink);
+                }
                 PiVerdict::Pass => {}
             }
             self.credit += credit;

@@ -29,7 +29,9 @@ use crate::error::check;
 use crate::queue::buffer::Buffer;
 use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
-use crate::{Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time};
+use crate::{
+    Counters, DropSink, Duration, Fate, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time,
+};
 
 mod control;
 mod fixed;
@@ -165,17 +167,17 @@ impl<P: Packet> Echo<P> {
     /// Admits `packet` with a mark, or drops it if it cannot be marked or `severe`.
     #[cold]
     #[inline(never)]
-    fn signal(&mut self, now: Time, mut packet: P, severe: bool, sink: &mut dyn DropSink<P>) {
+    fn signal(&mut self, now: Time, mut packet: P, severe: bool, sink: &mut dyn DropSink<P>) -> Fate {
         if !self.config.ecn || severe || !packet.ecn_capable() {
             self.controller.note_drop();
-            discard(now, packet, Reason::Label, &mut self.buffer.counters, sink);
-            return;
+            return discard(now, packet, Reason::Label, &mut self.buffer.counters, sink);
         }
-        mark(now, &mut packet, Reason::Label, &mut self.buffer.counters, sink);
+        let fate = mark(now, &mut packet, Reason::Label, &mut self.buffer.counters, sink);
         if self.lane.exists() {
             self.lane.joins(self.meter.tag(packet.flow().get()));
         }
         self.buffer.fifo.push(Stamped::new(packet, now));
+        fate
     }
 
     /// Tells whether `packet` may go into the lane.
@@ -188,7 +190,7 @@ impl<P: Packet> Echo<P> {
     /// Enqueues `packet`. Without a `LANE` it is compiled without one, since each copy of a packet costs more than the
     /// rest.
     #[inline(always)]
-    fn admit<const LANE: bool>(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn admit<const LANE: bool>(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let bytes = packet.bytes();
         self.buffer.counters.arrived.add(bytes);
         self.controller.largest = self.controller.largest.max(bytes);
@@ -200,8 +202,7 @@ impl<P: Packet> Echo<P> {
         let excess = self.meter.arrive(packet.flow().get(), bytes, self.packets::<LANE>() == 0);
         let (packets, beside) = if LANE { (self.lane.fifo.packets(), self.lane.fifo.bytes()) } else { (0, 0) };
         if self.buffer.overflows_with(1 + packets, beside + u64::from(bytes)) {
-            discard(now, packet, Reason::Limit, &mut self.buffer.counters, sink);
-            return;
+            return discard(now, packet, Reason::Limit, &mut self.buffer.counters, sink);
         }
         match excess {
             None if ahead => self.lane.push(Stamped::new(packet, now)),
@@ -211,14 +212,15 @@ impl<P: Packet> Echo<P> {
                 }
                 self.buffer.fifo.push(Stamped::new(packet, now));
             }
-            Some(excess) => self.signal(now, packet, !excess.is_small(), sink),
+            Some(excess) => return self.signal(now, packet, !excess.is_small(), sink),
         }
+        Fate::Queued
     }
 
     /// Enqueues `packet` where there is a lane.
     #[inline(never)]
-    fn enqueue_by_lane(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.admit::<true>(now, packet, sink);
+    fn enqueue_by_lane(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
+        self.admit::<true>(now, packet, sink)
     }
 
     /// Removes the next packet, where there is a lane.
@@ -245,11 +247,11 @@ impl<P: Packet> Echo<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Echo<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         if self.lane.exists() {
-            self.enqueue_by_lane(now, packet, sink);
+            self.enqueue_by_lane(now, packet, sink)
         } else {
-            self.admit::<false>(now, packet, sink);
+            self.admit::<false>(now, packet, sink)
         }
     }
 

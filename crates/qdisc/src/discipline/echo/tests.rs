@@ -114,7 +114,9 @@ fn millis(count: u64) -> Time {
 fn filled(config: Config, packets: u64, now: Time) -> Echo<SimplePacket> {
     let mut queue = Echo::new(config, Seed::new(1)).unwrap();
     queue.link_rate(Rate::from_bits_per_second(8_000_000));
-    (0..packets).for_each(|flow| queue.enqueue(Time::ZERO, SimplePacket::new(flow, 1000), &mut ()));
+    for flow in 0..packets {
+        queue.enqueue(Time::ZERO, SimplePacket::new(flow, 1000), &mut ());
+    }
     queue.control(now);
     queue
 }
@@ -206,7 +208,9 @@ fn the_rate_is_measured_while_packets_wait() {
     let mut queue = Echo::new(Config::default(), Seed::new(1)).unwrap();
     for burst in 0..30 {
         let start = 1000 * burst;
-        (0..10).for_each(|flow| queue.enqueue(millis(start), SimplePacket::new(flow, 1000), &mut ()));
+        for flow in 0..10 {
+            queue.enqueue(millis(start), SimplePacket::new(flow, 1000), &mut ());
+        }
         for packet in 0..11 {
             queue.dequeue(millis(start + 2 * packet), &mut ());
         }

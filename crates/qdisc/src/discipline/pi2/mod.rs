@@ -18,7 +18,9 @@ use crate::queue::buffer::Buffer;
 use crate::queue::fifo::Fifo;
 use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
-use crate::{Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time};
+use crate::{
+    Counters, DropSink, Duration, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time,
+};
 
 mod core;
 #[cfg(test)]
@@ -180,22 +182,19 @@ impl<P: Packet> Pi2<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Pi2<P> {
-    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.run_timer(now);
         self.buffer.counters.arrived.add(packet.bytes());
         if self.buffer.overflows(packet.bytes()) {
-            discard(now, packet, Reason::Limit, &mut self.buffer.counters, sink);
-            return;
+            return discard(now, packet, Reason::Limit, &mut self.buffer.counters, sink);
         }
-        match self.test(&packet) {
-            PiVerdict::Drop => {
-                discard(now, packet, Reason::Early, &mut self.buffer.counters, sink);
-                return;
-            }
+        let fate = match self.test(&packet) {
+            PiVerdict::Drop => return discard(now, packet, Reason::Early, &mut self.buffer.counters, sink),
             PiVerdict::Mark => mark(now, &mut packet, Reason::Early, &mut self.buffer.counters, sink),
-            PiVerdict::Pass => {}
-        }
+            PiVerdict::Pass => Fate::Queued,
+        };
         self.buffer.fifo.push(Stamped::new(packet, now));
+        fate
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

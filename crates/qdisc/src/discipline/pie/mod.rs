@@ -17,7 +17,7 @@ use crate::queue::buffer::Buffer;
 use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
 use crate::{
-    Bytes, Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time,
+    Bytes, Counters, DropSink, Duration, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Stream, Time,
 };
 
 mod core;
@@ -155,24 +155,24 @@ impl<P: Packet> Pie<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Pie<P> {
-    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.run_timer(now);
         let Self { buffer, settings, core, rolls, .. } = self;
         buffer.counters.arrived.add(packet.bytes());
         if buffer.overflows(packet.bytes()) {
             core.overflow();
-            discard(now, packet, Reason::Limit, &mut buffer.counters, sink);
-            return;
+            return discard(now, packet, Reason::Limit, &mut buffer.counters, sink);
         }
+        let mut fate = Fate::Queued;
         if core.test(settings, packet.bytes(), buffer.fifo.bytes(), rolls) {
             if !settings.marks(packet.ecn_capable(), core.control()) {
-                discard(now, packet, Reason::Early, &mut buffer.counters, sink);
-                return;
+                return discard(now, packet, Reason::Early, &mut buffer.counters, sink);
             }
-            mark(now, &mut packet, Reason::Early, &mut buffer.counters, sink);
+            fate = mark(now, &mut packet, Reason::Early, &mut buffer.counters, sink);
         }
         buffer.fifo.push(Stamped::new(packet, now));
         core.arrived(settings, buffer.fifo.bytes());
+        fate
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -2,18 +2,7 @@
 
 use super::{RedParameters, Uniformize};
 use crate::queue::buffer::Buffer;
-use crate::{Packet, ParameterError, Rate, Reason, Seed, Size, Status, Stream, Time};
-
-/// RED's decision on one packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Queue it.
-    Pass,
-    /// Queue it marked.
-    Mark(Reason),
-    /// Drop it.
-    Drop(Reason),
-}
+use crate::{Fate, Packet, ParameterError, Rate, Reason, Seed, Size, Status, Stream, Time};
 
 /// A low-pass filter of the probability.
 #[derive(Clone, Copy, Debug)]
@@ -389,11 +378,11 @@ impl RedCore {
         roll * room < base * step
     }
 
-    /// Turns a signal for `reason` into a decision on a packet that is `ecn_capable` or not.
-    pub(crate) fn verdict(&self, reason: Option<Reason>, ecn_capable: bool) -> Verdict {
-        let Some(reason) = reason else { return Verdict::Pass };
+    /// Returns the fate, apart from the limit, of a packet that is `ecn_capable` or not, and is signalled for `reason`.
+    pub(crate) fn fate(&self, reason: Option<Reason>, ecn_capable: bool) -> Fate {
+        let Some(reason) = reason else { return Fate::Queued };
         let hard = self.parameters.harddrop && reason == Reason::Forced;
-        if self.parameters.ecn && ecn_capable && !hard { Verdict::Mark(reason) } else { Verdict::Drop(reason) }
+        if self.parameters.ecn && ecn_capable && !hard { Fate::Marked(reason) } else { Fate::Dropped(reason) }
     }
 }
 

@@ -14,11 +14,11 @@ use alloc::format;
 
 use crate::error::check;
 use crate::queue::buffer::Buffer;
-use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time};
+use crate::{Bytes, Counters, DropSink, Fate, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time};
 
 mod core;
 
-pub(crate) use self::core::{RedCore, Verdict, power};
+pub(crate) use self::core::{RedCore, power};
 
 /// The configuration of [`Red`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,15 +139,6 @@ impl RedParameters {
     }
 }
 
-/// RED's decision on an arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Decision {
-    /// RED marked or dropped the arrival.
-    pub(crate) signalled: bool,
-    /// The arrival is in the queue, perhaps with a mark.
-    pub(crate) queued: bool,
-}
-
 /// Random Early Detection over a FIFO.
 #[derive(Debug)]
 pub struct Red<P> {
@@ -177,26 +168,26 @@ impl<P: Packet> Red<P> {
 
     /// Does the second half: RED and the limit decide on `packet`. Steps before RED come between the halves.
     #[inline(always)]
-    pub(super) fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Decision {
+    pub(super) fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let signal = self.core.test(self.buffer.fifo.packets(), packet.bytes());
         if signal.is_none() && !self.buffer.overflows(packet.bytes()) {
             self.buffer.fifo.push(packet);
-            return Decision { signalled: false, queued: true };
+            return Fate::Queued;
         }
         self.signal(now, packet, signal, sink)
     }
 
     /// Does [`Qdisc::enqueue`] in any state.
     #[inline(never)]
-    fn enqueue_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.arrive(now, &packet);
-        self.decide(now, packet, sink);
+        self.decide(now, packet, sink)
     }
 
     /// Does [`decide`](Self::decide) apart from the packet path.
     #[inline(never)]
-    fn decide_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.decide(now, packet, sink);
+    fn decide_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
+        self.decide(now, packet, sink)
     }
 
     /// Does what [`arrive`](Self::arrive) does while the core is [straight](RedCore::is_straight).
@@ -215,18 +206,18 @@ impl<P: Packet> Red<P> {
     /// Does what [`decide`](Self::decide) does while the core is [straight](RedCore::is_straight) and the average
     /// [between](Self::is_between) the thresholds.
     #[inline(always)]
-    pub(super) fn decide_between(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Decision {
+    pub(super) fn decide_between(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.decide_straight::<false>(now, packet, sink)
     }
 
     /// Does the same after a [`look`](crate::queue::fifo::Fifo::look) at a candidate.
     #[inline(always)]
-    pub(super) fn decide_looked(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Decision {
+    pub(super) fn decide_looked(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.decide_straight::<true>(now, packet, sink)
     }
 
     #[inline(always)]
-    fn decide_straight<const LOOKED: bool>(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Decision {
+    fn decide_straight<const LOOKED: bool>(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let is_signalled = self.core.signals_between();
         if is_signalled || self.buffer.overflows(packet.bytes()) {
             return self.signal(now, packet, is_signalled.then_some(Reason::Early), sink);
@@ -236,7 +227,7 @@ impl<P: Packet> Red<P> {
         } else {
             self.buffer.fifo.push(packet);
         }
-        Decision { signalled: false, queued: true }
+        Fate::Queued
     }
 
     /// Does [`Qdisc::dequeue`] for a caller that looks at the packet.
@@ -251,21 +242,18 @@ impl<P: Packet> Red<P> {
 
     /// Marks or drops `packet` if RED gives a `signal`, and drops it if it does not fit.
     #[inline(never)]
-    fn signal(&mut self, now: Time, packet: P, signal: Option<Reason>, sink: &mut dyn DropSink<P>) -> Decision {
-        let mark = match self.core.verdict(signal, packet.ecn_capable()) {
-            Verdict::Pass => None,
-            Verdict::Mark(reason) => Some(reason),
-            Verdict::Drop(reason) => {
-                self.buffer.discard(now, packet, reason, sink);
-                return Decision { signalled: true, queued: false };
-            }
+    pub(super) fn signal(&mut self, now: Time, packet: P, signal: Option<Reason>, sink: &mut dyn DropSink<P>) -> Fate {
+        let mark = match self.core.fate(signal, packet.ecn_capable()) {
+            Fate::Queued => None,
+            Fate::Marked(reason) => Some(reason),
+            Fate::Dropped(reason) => return self.buffer.discard(now, packet, reason, sink),
         };
-        Decision { signalled: mark.is_some(), queued: self.buffer.admit(now, packet, mark, sink) }
+        self.buffer.admit(now, packet, mark, sink)
     }
 }
 
 impl<P: Packet> Qdisc<P> for Red<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         if !self.core.is_straight() {
             return self.enqueue_any(now, packet, sink);
         }
@@ -273,7 +261,7 @@ impl<P: Packet> Qdisc<P> for Red<P> {
         if !self.is_between() {
             return self.decide_any(now, packet, sink);
         }
-        self.decide_between(now, packet, sink);
+        self.decide_between(now, packet, sink)
     }
 
     #[inline]

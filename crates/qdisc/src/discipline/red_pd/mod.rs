@@ -25,8 +25,8 @@ use crate::discipline::red::{self, Red, RedCore, RedParameters, power};
 use crate::error::check;
 use crate::flow::table::FlowTable;
 use crate::{
-    Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
-    Time,
+    Counters, DropSink, Duration, Fate, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status,
+    Stream, Time,
 };
 
 /// The configuration of [`RedPd`].
@@ -400,21 +400,21 @@ impl<P: Packet> RedPd<P> {
 }
 
 impl<P: Packet> Qdisc<P> for RedPd<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let Self { red, filters } = self;
         filters.advance(now);
         let (flow, bytes) = (packet.flow(), packet.bytes());
         red.arrive(now, &packet);
         if filters.drops(flow, bytes, &red.core, red.buffer.fifo.packets()) {
-            red.buffer.discard(now, packet, Reason::RatePenalty, sink);
-            return;
+            return red.buffer.discard(now, packet, Reason::RatePenalty, sink);
         }
-        let decision = red.decide(now, packet, sink);
+        let fate = red.decide(now, packet, sink);
         filters.arrived += u64::from(bytes);
-        if decision.signalled || !decision.queued {
+        if fate != Fate::Queued {
             filters.dropped += u64::from(bytes);
             filters.flow(flow, bytes).dropped += u64::from(bytes);
         }
+        fate
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

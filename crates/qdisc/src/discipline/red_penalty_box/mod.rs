@@ -25,8 +25,8 @@ use crate::error::check;
 use crate::flow::table::FlowTable;
 use crate::rate::token_bucket::TokenBucket;
 use crate::{
-    Bytes, Counters, DropSink, Duration, FlowKey, Packet, Packets, ParameterError, Qdisc, Rate, Reason, Seed, Size,
-    Status, Time,
+    Bytes, Counters, DropSink, Duration, Fate, FlowKey, Packet, Packets, ParameterError, Qdisc, Rate, Reason, Seed,
+    Size, Status, Time,
 };
 
 /// The configuration of [`PenaltyBox`].
@@ -365,20 +365,20 @@ impl<P: Packet> PenaltyBox<P> {
 }
 
 impl<P: Packet> Qdisc<P> for PenaltyBox<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         let Self { red, monitor, bucket, .. } = self;
         monitor.advance(now);
         let (flow, bytes) = (packet.flow(), packet.bytes());
         red.arrive(now, &packet);
         if monitor.count(flow, bytes) && bucket.as_mut().is_some_and(|bucket| !bucket.take(now, bytes)) {
-            red.buffer.discard(now, packet, Reason::RatePenalty, sink);
-            return;
+            return red.buffer.discard(now, packet, Reason::RatePenalty, sink);
         }
-        let decision = red.decide(now, packet, sink);
+        let fate = red.decide(now, packet, sink);
         monitor.arrived += u64::from(bytes);
-        if decision.signalled || !decision.queued {
+        if fate != Fate::Queued {
             monitor.log(flow, bytes);
         }
+        fate
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

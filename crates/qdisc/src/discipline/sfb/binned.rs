@@ -13,7 +13,7 @@ use super::{BinConfig, DropOnOver};
 use crate::flow::hash::FlowHash;
 use crate::queue::buffer::Buffer;
 use crate::rate::token_bucket::TokenBucket;
-use crate::{Counters, DropSink, Duration, FlowKey, Packet, Reason, Seed, Size, Status, Stream, Time};
+use crate::{Counters, DropSink, Duration, Fate, FlowKey, Packet, Reason, Seed, Size, Status, Stream, Time};
 
 /// The largest number of levels.
 pub(crate) const MAX_LEVELS: u32 = 16;
@@ -235,25 +235,25 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
 
     /// Queues a packet of a non-responsive flow as far as the rate limit allows, and drops it otherwise.
     #[inline(never)]
-    fn police(&mut self, now: Time, packet: P, bins: &FlowBins, sink: &mut dyn DropSink<P>) {
+    fn police(&mut self, now: Time, packet: P, bins: &FlowBins, sink: &mut dyn DropSink<P>) -> Fate {
         let warms = self.is_warming(now);
         let next_generation = self.generation.wrapping_add(1);
         let next = warms.then(|| self.bins_of(next_generation, packet.flow()));
         if let Some(next) = &next {
             self.for_each_bin(next_generation, next, |rule, bin| rule.warm_up(&mut bin.state));
         }
-        if self.bucket.take(now, packet.bytes()) {
-            let queued = self.admit(now, packet, None, bins, warms, sink);
-            if let Some(next) = next.as_ref().filter(|_| queued) {
-                self.for_each_bin(next_generation, next, |_, bin| bin.queued += 1);
-            }
-        } else {
-            self.buffer.discard(now, packet, Reason::RatePenalty, sink);
+        if !self.bucket.take(now, packet.bytes()) {
+            return self.buffer.discard(now, packet, Reason::RatePenalty, sink);
         }
+        let fate = self.admit(now, packet, None, bins, warms, sink);
+        if let Some(next) = next.as_ref().filter(|_| !fate.is_dropped()) {
+            self.for_each_bin(next_generation, next, |_, bin| bin.queued += 1);
+        }
+        fate
     }
 
-    /// Queues `packet` if there is room and counts it in its bins; tells whether it was queued. `next_too` tells that
-    /// it counts in bins of the next set too.
+    /// Queues `packet` if there is room and counts it in its bins. `next_too` tells that it counts in bins of the next
+    /// set too.
     #[inline(always)]
     fn admit(
         &mut self,
@@ -263,13 +263,13 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
         bins: &FlowBins,
         next_too: bool,
         sink: &mut dyn DropSink<P>,
-    ) -> bool {
-        let queued = self.buffer.admit(now, packet, mark, sink);
-        if queued {
+    ) -> Fate {
+        let fate = self.buffer.admit(now, packet, mark, sink);
+        if !fate.is_dropped() {
             self.counted.push_back(CountedIn { bins: *bins, generation: self.generation, next_too });
             self.for_each_bin(self.generation, bins, |_, bin| bin.queued += 1);
         }
-        queued
+        fate
     }
 
     /// Rolls for a packet whose bins have `probability`. Returns whether it is signalled, and whether the signal drops
@@ -280,26 +280,23 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
     }
 
     /// Does [`Qdisc::enqueue`](crate::Qdisc::enqueue).
-    pub(crate) fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.buffer.arrive(&packet);
         self.move_hash(now);
         let bins = self.bins_of(self.generation, packet.flow());
         let verdict = self.update_bins(now, &bins);
         if verdict.is_over {
-            self.buffer.discard(now, packet, Reason::BinFull, sink);
-            return;
+            return self.buffer.discard(now, packet, Reason::BinFull, sink);
         }
         if verdict.is_polluted {
-            self.police(now, packet, &bins, sink);
-            return;
+            return self.police(now, packet, &bins, sink);
         }
         let (signal, hard) = self.roll(verdict.probability);
         let reason = if verdict.probability < 1.0 { Reason::Early } else { Reason::Forced };
         if signal && !(self.config.ecn && packet.ecn_capable() && !hard) {
-            self.buffer.discard(now, packet, reason, sink);
-            return;
+            return self.buffer.discard(now, packet, reason, sink);
         }
-        self.admit(now, packet, signal.then_some(reason), &bins, false, sink);
+        self.admit(now, packet, signal.then_some(reason), &bins, false, sink)
     }
 
     /// Does [`Qdisc::dequeue`](crate::Qdisc::dequeue).

@@ -20,7 +20,7 @@
 
 use crate::error::check;
 use crate::{
-    Bytes, Counters, DropSink, Duration, Packet, Packets, ParameterError, Qdisc, Rate, Seed, Size, Status, Time,
+    Bytes, Counters, DropSink, Duration, Fate, Packet, Packets, ParameterError, Qdisc, Rate, Seed, Size, Status, Time,
 };
 use binned::{BinRule, Binned, MAX_BINS, MAX_LEVELS};
 
@@ -254,8 +254,8 @@ impl<P: Packet> Sfb<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Sfb<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.queue.enqueue(now, packet, sink);
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
+        self.queue.enqueue(now, packet, sink)
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -28,7 +28,7 @@ use crate::queue::queue_numbers::QueueNumbers;
 use crate::queue::ring::Ring;
 use crate::queue::room::Room;
 use crate::queue::signal::discard;
-use crate::{Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
+use crate::{Counters, DropSink, Duration, Fate, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
 
 /// The configuration of [`Sfq`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -262,34 +262,37 @@ impl<P: Packet> Sfq<P> {
         used >= free / 2 || (free < self.config.flows as usize && used > self.share)
     }
 
-    /// Drops from the longest queue until the limit is kept. The newest packet of queue `arrived` is the arriving one.
-    fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) {
-        let mut queued = true;
+    /// Drops from the longest queue until the limit is kept. The newest packet of queue `arrived` is the arriving one,
+    /// whose fate is returned.
+    fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> Fate {
+        let mut fate = Fate::Queued;
         while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
-            let Some(queue) = self.longest.get() else { return };
+            let Some(queue) = self.longest.get() else { return fate };
             let head = self.config.headdrop;
-            let is_arrival = queued && queue == arrived && (!head || self.queues.packets_in(queue) == 1);
-            queued &= !is_arrival;
+            let is_arrival = fate == Fate::Queued && queue == arrived && (!head || self.queues.packets_in(queue) == 1);
             let victim = if head { self.queues.pop_front(queue) } else { self.queues.pop_back(queue) };
-            let Some(victim) = victim else { return };
+            let Some(victim) = victim else { return fate };
             self.shrink(queue);
             let reason = if is_arrival { Reason::Limit } else { Reason::BufferSteal };
+            if is_arrival {
+                fate = Fate::Dropped(reason);
+            }
             discard(now, victim, reason, &mut self.counters, sink);
         }
+        fate
     }
 }
 
 impl<P: Packet> Qdisc<P> for Sfq<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Fate {
         self.counters.arrived.add(packet.bytes());
         self.perturb(now);
         let is_refused = self.config.admission == Admission::Ns2 && self.is_refused(self.queue_of(&packet));
         if self.room.never_fits(packet.bytes()) || is_refused {
-            discard(now, packet, Reason::Limit, &mut self.counters, sink);
-            return;
+            return discard(now, packet, Reason::Limit, &mut self.counters, sink);
         }
         let queue = self.push(packet);
-        self.make_room(now, queue, sink);
+        self.make_room(now, queue, sink)
     }
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

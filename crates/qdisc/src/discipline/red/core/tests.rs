@@ -224,13 +224,13 @@ fn marks_what_can_be_marked_unless_harddrop() {
     let ecn = RedParameters { ecn: true, ..PARAMETERS };
     let hard = RedParameters { harddrop: true, ..ecn };
     let (early, forced) = (Some(Reason::Early), Some(Reason::Forced));
-    assert_eq!(core(ecn).verdict(early, true), Verdict::Mark(Reason::Early));
-    assert_eq!(core(ecn).verdict(forced, true), Verdict::Mark(Reason::Forced));
-    assert_eq!(core(ecn).verdict(early, false), Verdict::Drop(Reason::Early));
-    assert_eq!(core(hard).verdict(early, true), Verdict::Mark(Reason::Early));
-    assert_eq!(core(hard).verdict(forced, true), Verdict::Drop(Reason::Forced));
-    assert_eq!(core(PARAMETERS).verdict(early, true), Verdict::Drop(Reason::Early));
-    assert_eq!(core(PARAMETERS).verdict(None, true), Verdict::Pass);
+    assert_eq!(core(ecn).fate(early, true), Fate::Marked(Reason::Early));
+    assert_eq!(core(ecn).fate(forced, true), Fate::Marked(Reason::Forced));
+    assert_eq!(core(ecn).fate(early, false), Fate::Dropped(Reason::Early));
+    assert_eq!(core(hard).fate(early, true), Fate::Marked(Reason::Early));
+    assert_eq!(core(hard).fate(forced, true), Fate::Dropped(Reason::Forced));
+    assert_eq!(core(PARAMETERS).fate(early, true), Fate::Dropped(Reason::Early));
+    assert_eq!(core(PARAMETERS).fate(None, true), Fate::Queued);
 }
 
 /// A first-order low-pass filter: at a constant p_b of 0.05 it is 0.05 (1 - 0.99^n) after n samples, and then it decays
