@@ -1,11 +1,9 @@
 //! The flow of a packet, from its headers.
 
-use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::slice;
 
-use fairlane_capture::{FlowId, Headers, LinkType};
-use siphasher::sip::SipHasher13;
+use fairlane_qdisc::headers::{FlowKeys, FlowsBy, Headers, LinkType};
 
 use crate::fl_packet;
 
@@ -32,11 +30,11 @@ pub unsafe extern "C" fn fl_classify(packet: *mut fl_packet, ip: *const u8, leng
         return -1;
     };
     let headers = Headers::read(LinkType::Raw, data, 0);
-    let FlowId::Ip { protocol, source, destination, ports } = headers.flow else { return -1 };
-    let ports = ports.filter(|_| headers.fragment.is_none());
-    packet.flow = keyed(secret, (source, destination, protocol, ports));
-    packet.source = keyed(secret, source).max(1);
-    packet.destination = keyed(secret, destination).max(1);
+    let Some((source, _)) = headers.hosts() else { return -1 };
+    let (keys, flow) = (FlowKeys::new(FlowsBy::FiveTuple, secret), headers.common_flow());
+    packet.flow = keys.key(flow).get();
+    packet.source = keys.source(flow).max(1);
+    packet.destination = keys.destination(flow).max(1);
     packet.tos = headers.tos;
     let header = match source {
         IpAddr::V4(_) => u32::from(word(data, 2)),
@@ -51,11 +49,4 @@ pub unsafe extern "C" fn fl_classify(packet: *mut fl_packet, ip: *const u8, leng
 /// Returns the number of 16 bits at `at`.
 fn word(data: &[u8], at: usize) -> u16 {
     data.get(at..at + 2).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
-}
-
-/// Returns SipHash-1-3 of `value` under `secret`.
-fn keyed(secret: u64, value: impl Hash) -> u64 {
-    let mut hasher = SipHasher13::new_with_keys(secret, !secret);
-    value.hash(&mut hasher);
-    hasher.finish()
 }

@@ -4,7 +4,7 @@
 pub(crate) const VIRTIO: usize = 10;
 
 /// The length of the two hardware addresses. A VLAN tag follows them.
-const ADDRESSES: usize = 12;
+pub(super) const ADDRESSES: usize = 12;
 /// The length of an Ethernet header without tags.
 pub(super) const ETHERNET: usize = 14;
 /// The length of a VLAN tag (IEEE 802.1Q).

@@ -4,8 +4,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use fairlane_capture::{Headers, LinkType};
 use fairlane_qdisc::Duration;
+use fairlane_qdisc::headers::{Headers, LinkType};
 use nix::poll::ppoll;
 use nix::sys::time::TimeSpec;
 
