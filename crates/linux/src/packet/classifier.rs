@@ -22,8 +22,8 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Returns a classifier by flows as defined by `by`, under a new random secret, where GSO packets are segmented before they come, for a
-    /// discipline that needs nothing else.
+    /// Returns a classifier by flows as defined by `by`, under a new random secret, where GSO packets are segmented
+    /// before they come, for a discipline that needs nothing else.
     #[must_use]
     pub fn new(by: FlowsBy, layer: LinkLayer) -> Self {
         Self { keys: FlowKeys::new(by, random_secret()), layer, mtu: None, needs: PacketNeeds::default() }

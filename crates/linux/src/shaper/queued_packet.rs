@@ -344,8 +344,8 @@ mod tests {
         assert_eq!(marked.decision(Marking::ByRule(1)), Decision::Change(change));
     }
 
-    /// RFC 2784: GRE without options. RFC 6040: marks belong to the outer header. Would catch a flow of the outer header
-    /// where the inner one is asked for, at a bridge or an NFQUEUE, and the other way round.
+    /// RFC 2784: GRE without options. RFC 6040: marks belong to the outer header. Would catch a flow of the outer
+    /// header where the inner one is asked for, at a bridge or an NFQUEUE, and the other way round.
     #[test]
     fn a_tunnel_is_one_flow_unless_the_inner_one_is_asked_for() {
         let outer = |port: u8| {

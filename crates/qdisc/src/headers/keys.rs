@@ -273,7 +273,7 @@ mod tests {
     const SIX: u64 = 0xbb12_081d_88bc_37e5;
     const ARP: u64 = 0xf56d_f89c_0bb6_9eeb;
 
-    /// The values were computed by an implementation of SipHash of its own in Python, which was checked with the
+    /// The values were computed by another implementation of SipHash, in Python, which was checked with the
     /// reference's vector for SipHash-2-4. Would catch a hash that depends on the platform, and a field in another
     /// place or order.
     #[test]
