@@ -50,7 +50,7 @@ lint:
 	  '$(CARGO) fmt --manifest-path examples/embed-choke/Cargo.toml -- --check' \
 	  '$(CARGO) fmt --manifest-path adapters/Cargo.toml --all -- --check' \
 	  '$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings' \
-	  'for family in "" red choke experimental blue accounting scheduling delay params; do \
+	  'for family in "" red choke experimental blue accounting scheduling delay params headers; do \
 	    $(CARGO) check -p fairlane-qdisc --no-default-features --features "$$family" --locked; \
 	  done' \
 	  '$(CARGO) check -p fairlane-link --locked' \

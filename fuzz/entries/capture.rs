@@ -1,6 +1,6 @@
 //! Any bytes as a packet capture: packets, or an error with the number of the packet.
 
-use fairlane_capture::{Capture, Flows, Writer, mark_ce};
+use fairlane_capture::{Capture, Flows, FlowsBy, Writer, mark_ce};
 use fairlane_qdisc::Time;
 
 /// Reads all packets, as `fairlane replay` does, marks each and writes it again.
@@ -9,7 +9,7 @@ pub(crate) fn run(bytes: &[u8]) {
         Ok(capture) => capture,
         Err(error) => return assert!(!error.message().is_empty()),
     };
-    let (mut flows, mut before, mut read) = (Flows::new(), Time::ZERO, 0);
+    let (mut flows, mut before, mut read) = (Flows::by(FlowsBy::Inner), Time::ZERO, 0);
     loop {
         let packet = match capture.next_packet() {
             Ok(Some(packet)) => packet,
@@ -24,7 +24,9 @@ pub(crate) fn run(bytes: &[u8]) {
         assert_eq!(packet.number, read);
         assert!(packet.time >= before, "times never run backwards");
         before = packet.time;
-        let flow = flows.number(packet.time, &packet.headers);
+        let headers = packet.headers.by(FlowsBy::Inner, packet.data);
+        assert_eq!((headers.tos, headers.ip_at), (packet.headers.tos, packet.headers.ip_at));
+        let flow = flows.number(packet.time, &headers);
         assert!((flow as usize) < flows.all().len());
         assert!(packet.headers.bytes <= packet.original.max(1), "{:?} of {} bytes", packet.headers, packet.original);
         let mut data = packet.data.to_vec();

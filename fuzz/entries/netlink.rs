@@ -1,18 +1,17 @@
 //! Any bytes as data from a netlink socket: packets of an NFQUEUE, answers, or malformed messages.
 
-use fairlane_capture::{Headers, LinkType, mark_ce};
 use fairlane_linux::nfqueue::{Decision, Message, Verdict, messages};
-use fairlane_linux::{FlowKeys, FlowsBy};
+use fairlane_qdisc::headers::{FlowKeys, FlowsBy, Headers, LinkType, mark_ce};
 
 /// Reads all messages, and writes a verdict on each packet, as a router does.
 pub(crate) fn run(bytes: &[u8]) {
-    let (keys, mut out, mut packets) = (FlowKeys::new(FlowsBy::FiveTuple), Vec::new(), 0);
+    let (keys, mut out, mut packets) = (FlowKeys::new(FlowsBy::Inner, 1), Vec::new(), 0);
     for message in messages(bytes) {
         match message {
             Message::Packet(queued) => {
                 packets += 1;
                 assert!(queued.payload.len() < bytes.len());
-                let headers = Headers::read(LinkType::Raw, queued.payload, queued.bytes);
+                let headers = Headers::read(LinkType::Raw, queued.payload, queued.bytes).by(keys.by(), queued.payload);
                 assert_eq!(keys.of(&headers), keys.of(&headers));
                 let mut payload = queued.payload.to_vec();
                 mark_ce(&mut payload, 0);

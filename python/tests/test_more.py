@@ -101,7 +101,7 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
         fl.replay(tmp_path / "none.pcap", fl.Red(), rate="1mbit")
     with pytest.raises(fl.ScenarioError, match="rate: "):
         fl.replay(capture(), fl.Red(), rate="quick")
-    with pytest.raises(ValueError, match="flows: write one of five-tuple, address-pair"):
+    with pytest.raises(ValueError, match="flows: write one of five-tuple, inner, address-pair"):
         fl.replay(capture(), fl.Red(), rate="1mbit", flows="ports")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="not a str"):
         fl.replay(capture(), ["red"], rate="1mbit")  # type: ignore[list-item]

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fairlane_qdisc::Time;
+use fairlane_qdisc::headers::{Headers, LinkType};
 use flate2::read::MultiGzDecoder;
 use pcap_file::pcap::{PcapReader, RawPcapPacket};
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -14,8 +15,6 @@ use pcap_file::{PcapError, TsResolution};
 
 use crate::clock::Ticks;
 use crate::error::CaptureError;
-use crate::headers::Headers;
-use crate::link::LinkType;
 
 /// No packet is longer: Linux's largest offloaded segments are half as long.
 pub(crate) const LONGEST: u32 = 1 << 20;
@@ -267,8 +266,8 @@ fn check_lengths(captured: usize, original: u32) -> Result<(), String> {
 fn link_type(number: u32) -> Result<LinkType, String> {
     LinkType::from_number(number).ok_or_else(|| {
         format!(
-            "link type {number} is not known here; capture Ethernet (1), raw IP (101), Linux cooked (113, 276) or loopback (0, \
-             108)"
+            "link type {number} is not known here; capture Ethernet (1), raw IP (101), PPP (9, 50, 51, 204), Wi-Fi (105, 127), Linux \
+             cooked (113, 276) or loopback (0, 108)"
         )
     })
 }

@@ -3,11 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
+use fairlane_qdisc::headers::{FlowId, FlowName, FlowsBy, Headers};
 use fairlane_qdisc::{Duration, Time};
-
-use crate::flow::FlowId;
-use crate::flows_by::{FlowName, FlowsBy};
-use crate::headers::Headers;
 
 /// Datagrams whose later fragments are waited for at a time; the one begun first makes room.
 const DATAGRAMS: usize = 4096;
@@ -33,10 +30,16 @@ impl Flows {
         Self::default()
     }
 
-    /// No flows yet, as defined by `by`.
+    /// No flows yet, as defined by `by`. For [`FlowsBy::Inner`], pass headers [by](Headers::by) that definition.
     #[must_use]
     pub fn by(by: FlowsBy) -> Self {
         Self { by, ..Self::default() }
+    }
+
+    /// The definition of a flow.
+    #[must_use]
+    pub const fn definition(&self) -> FlowsBy {
+        self.by
     }
 
     /// The number of the flow of a packet with `headers` that came at `time`: from 0, in the order in which flows were
@@ -133,8 +136,9 @@ impl Datagrams {
 mod tests {
     use std::net::Ipv4Addr;
 
+    use fairlane_qdisc::headers::Fragment;
+
     use super::*;
-    use crate::headers::Fragment;
 
     fn fragment(identification: u32, first: bool) -> Headers {
         let address = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));

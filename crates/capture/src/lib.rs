@@ -31,23 +31,16 @@
 mod capture;
 mod clock;
 mod error;
-mod flow;
 mod flows;
-mod flows_by;
-mod headers;
-mod link;
-mod tcp;
 mod write;
 
 pub use capture::{Capture, Late, Packet};
 pub use error::CaptureError;
-pub use flow::FlowId;
+pub use fairlane_qdisc::headers::{
+    FlowId, FlowName, FlowsBy, Fragment, Headers, LinkType, UnknownFlowsBy, clear_dscp, mark_ce, tcp_header,
+};
 pub use flows::Flows;
-pub use flows_by::{FlowName, FlowsBy, UnknownFlowsBy};
-pub use headers::{Fragment, Headers};
-pub use link::LinkType;
-pub use tcp::tcp_header;
-pub use write::{Writer, clear_dscp, mark_ce};
+pub use write::Writer;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -15,6 +15,8 @@ fn every_link_type_leads_to_ip() {
     let sll = [&[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 8, 0], &ip[..]].concat();
     let sll2 = [&[8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0], &ip[..]].concat();
     let null = [&[2, 0, 0, 0], &ip[..]].concat();
+    // A data frame of IEEE 802.11 with SNAP.
+    let wifi = [&[8, 0, 0, 0][..], &[2; 20], &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]].concat();
     let frames = [
         (1, ethernet(0x0800, &ip), 14),
         (101, ip.clone(), 0),
@@ -24,6 +26,13 @@ fn every_link_type_leads_to_ip() {
         (276, sll2, 0),
         (0, null.clone(), 0),
         (108, null, 0),
+        (9, [&[0, 0x21], &ip[..]].concat(), 2),
+        (50, [&[0xff, 3, 0, 0x21], &ip[..]].concat(), 4),
+        (104, [&[0x0f, 0, 8, 0], &ip[..]].concat(), 4),
+        (51, [&[0x11, 0, 0, 7, 0, 34, 0, 0x21], &ip[..]].concat(), 8),
+        (204, [&[1, 0, 0x21], &ip[..]].concat(), 2),
+        (105, [&wifi, &ip[..]].concat(), 32),
+        (127, [&[0, 0, 8, 0, 0, 0, 0, 0], &wifi[..], &ip].concat(), 32),
     ];
     for (link, frame, header) in frames {
         let seen = read(&whole(link, &[&frame])).unwrap();

@@ -101,6 +101,33 @@ fn flows_by_host_have_the_packets_of_their_connections() {
     );
 }
 
+/// RFC 2784: GRE has four bytes without options. Two flows of UDP and its tunnel, from hosts to other hosts.
+#[test]
+fn flows_inside_a_tunnel_are_told_apart_if_that_is_asked_for() {
+    let packet = |port: u8| {
+        let ip = |length: u8, protocol: u8, net: u8| {
+            [0x45, 0, 0, length, 0, 0, 0, 0, 64, protocol, 0, 0, net, 0, 0, 1, net, 0, 0, 2]
+        };
+        let gre = [&ip(52, 47, 192)[..], &[0, 0, 8, 0], &ip(28, 17, 10), &[0, port, 0, 9, 0, 8, 0, 0]].concat();
+        let record = [0_u32, 0, gre.len() as u32, gre.len() as u32].map(u32::to_le_bytes).concat();
+        [record, gre].concat()
+    };
+    let header = [0xa1b2_c3d4, 4 << 16 | 2, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
+    let place = Place::new();
+    let file = place.name("tunnel.pcap");
+    fs::write(&file, [header, packet(5), packet(6), packet(5)].concat()).unwrap();
+    let names = |by: &[&str]| -> Vec<(String, u64)> {
+        let rest = ["--rate", "1mbit", "--queue", "droptail", "--json"];
+        let outcome = json(&[&["replay", &file], &rest[..], by].concat());
+        let flows = outcome["flows"].as_array().unwrap().clone();
+        flows.iter().map(|flow| (flow["name"].as_str().unwrap().to_owned(), flow["sent"].as_u64().unwrap())).collect()
+    };
+    let named = |name: &str, sent| (name.to_owned(), sent);
+    assert_eq!(names(&[]), [named("gre/192.0.0.1>192.0.0.2", 3)]);
+    let inner = [named("udp/10.0.0.1:5>10.0.0.2:9", 2), named("udp/10.0.0.1:6>10.0.0.2:9", 1)];
+    assert_eq!(names(&["--flows", "inner"]), inner);
+}
+
 /// The departure times of an unlimited FIFO follow Lindley's recursion: a packet is sent when it has arrived and the
 /// packet before it has been sent. The written capture has every packet unchanged, at that time.
 #[test]
@@ -259,7 +286,7 @@ fn what_cannot_be_is_refused() {
     replay(&place.write("text.pcap", "duration = \"1s\""), &[], &["not a pcap or pcapng file", "editcap"]);
     replay(&real, &["limti=3p"], &["limti", "limit"]);
     replay(&real, &["limit=3"], &["limit", "unit"]);
-    replay(&real, &["--flows", "port"], &["five-tuple, address-pair, source-address, destination-address"]);
+    replay(&real, &["--flows", "port"], &["five-tuple, inner, address-pair, source-address, destination-address"]);
     replay(&real, &["min=30p", "max=20p"], &["--queue red", "min", "max"]);
     replay(&real, &["--write", &real], &["--write", "which is read", "another file"]);
     replay(&real, &["--write", &place.name("no/such.pcap")], &["make its folder first"]);

@@ -69,7 +69,7 @@ fn errors_of_the_file_have_their_place() {
         ("queue_num = 0\n", &[":1:1: there is no key \"queue_num\"; the keys are path, queue-num, bridge, rate"]),
         (
             "flows = \"all\"\n",
-            &[":1:9: flows: \"all\" is none of five-tuple, address-pair, source-address, destination-address"],
+            &[":1:9: flows: \"all\" is none of five-tuple, inner, address-pair, source-address, destination-address"],
         ),
         ("interface = [\"lo\", [1]]\n", &[":1:20: interface: expected one value"]),
         ("fail-open = 1\n", &[":1:13: fail-open: write true or false"]),

@@ -9,7 +9,7 @@ pub(crate) mod queue_port;
 use std::fs;
 use std::net::IpAddr;
 
-use fairlane_capture::FlowsBy;
+use fairlane_qdisc::headers::FlowsBy;
 
 use crate::address::{IpVersion, Side};
 use crate::error::{LabError, setup};

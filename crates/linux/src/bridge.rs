@@ -9,7 +9,7 @@ mod ring;
 mod slab;
 
 pub use error::BridgeError;
-pub(crate) use frame::{IncomingFrame, VIRTIO, is_gso};
+pub(crate) use frame::{IncomingFrame, TAG, VIRTIO, is_gso, is_sendable};
 pub(crate) use gso_frame::GsoFrame;
 pub(crate) use interface::Interface;
 pub(crate) use port::{LONGEST, Port};

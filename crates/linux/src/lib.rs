@@ -48,12 +48,11 @@ mod shaper;
 mod sys;
 
 pub use bridge::BridgeError;
-pub use fairlane_capture::{FlowName, FlowsBy};
+pub use fairlane_qdisc::headers::{FlowKeys, FlowName, FlowsBy};
 pub use nfqueue::proc::{KernelQueue, kernel_queue, kernel_queues};
 pub use nfqueue::queue_numbers::Queues;
 pub use nfqueue::socket::{BindError, QueueSocket, ReceiveBuffer, Received};
 pub use packet::classifier::{Classifier, PacketNeeds};
-pub use packet::flow_keys::{FlowKeys, random_seed};
 pub use packet::link_layer::{Framing, LinkLayer};
 pub use router::config::{BridgeConfig, BridgeDirections, DataPath, Link, QueueConfig, RouterConfig};
 pub use router::handle::RouterHandle;
@@ -66,6 +65,7 @@ pub use shaper::top_flows::TopFlow;
 pub use shaper::{PacketObserver, Shaper, TimestampedPacket};
 pub use sys::clock::now;
 pub use sys::icmp_probe::{ProbeAnswer, ProbeEvent, ProbeKind, ProbeSocket};
+pub use sys::random::random_seed;
 pub use sys::runtime_dir::{runtime_file, runtime_folder};
 pub use sys::{ethtool, rtnetlink, sockopt};
 

@@ -19,7 +19,6 @@ use self::single_queue::SingleQueue;
 use crate::bridge::BridgeError;
 use crate::nfqueue::socket::BindError;
 use crate::packet::classifier::{Classifier, PacketNeeds};
-use crate::packet::flow_keys::random_seed;
 use crate::router::config::{DataPath, QueueConfig, RouterConfig};
 use crate::router::driver::{BridgeDriver, QueueDriver};
 use crate::router::handle::RouterHandle;
@@ -27,6 +26,7 @@ use crate::router::report::Report;
 use crate::shaper::Shaper;
 use crate::shaper::queued_packet::Marking;
 use crate::shaper::top_flows::TopFlows;
+use crate::sys::random::random_seed;
 
 /// The marking used on a bridge, where it does not matter: the driver writes changes into the headers of its frames.
 const FRAME_MARKING: Marking = Marking::ByRule(1);

@@ -6,6 +6,7 @@ pub mod ethtool;
 pub(crate) mod icmp_probe;
 pub(crate) mod interface_info;
 pub(crate) mod lock_file;
+pub(crate) mod random;
 pub mod rtnetlink;
 pub(crate) mod runtime_dir;
 pub mod sockopt;

@@ -23,6 +23,8 @@ mod counters;
 pub mod discipline;
 mod error;
 mod flow;
+#[cfg(feature = "headers")]
+pub mod headers;
 mod packet;
 #[cfg(feature = "params")]
 mod params;

@@ -32,7 +32,7 @@ pub struct Frame {
 impl Captured {
     /// Converts a packet; keeps its bytes if `keep` is true.
     pub(crate) fn new(packet: &Packet<'_>, flows: &mut Flows, keep: bool) -> Self {
-        let headers = &packet.headers;
+        let headers = &packet.headers.by(flows.definition(), packet.data);
         let flow = flows.number(packet.time, headers);
         let other = OTHER_HOSTS + 2 * u64::from(flow);
         let hosts = headers.hosts().map_or((other, other + 1), |(source, destination)| {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["replay"]
 
 # What is one flow.
-FlowsBy = Literal["five-tuple", "address-pair", "source-address", "destination-address"]
+FlowsBy = Literal["five-tuple", "inner", "address-pair", "source-address", "destination-address"]
 
 
 def replay(  # noqa: PLR0913 - all have defaults but two
@@ -52,8 +52,8 @@ def replay(  # noqa: PLR0913 - all have defaults but two
             Those written in Python take turns on one core.
         rate: The rate of the link that they feed, such as ``10mbit``, or a number in bit/s.
         seed: The seed of all randomness, 0 to 2**63 - 1.
-        flows: The packets that are one flow: those with the same addresses, protocol and ports, the same two addresses,
-            or the same address of one end.
+        flows: The packets that are one flow: those with the same addresses, protocol and ports, of the outer or the
+            inner header of a tunnel, the same two addresses, or the same address of one end.
         jobs: How many cores to use; all of them when it is not given.
         progress: True to show a bar, or a function that is called with the number of finished queues and of all.
 

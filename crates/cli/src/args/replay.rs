@@ -19,7 +19,7 @@ use super::shared::{Disciplines, Form, PageFile, ShownTables, Threads, disciplin
 /// sent, so select one direction first, for example with: tcpdump -r both.pcap -w uplink.pcap src net 10.0.0.0/8
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// The capture: pcap or pcapng of Ethernet, raw IP, Linux cooked or loopback packets
+    /// The capture: pcap or pcapng of Ethernet, Wi-Fi, PPP, raw IP, Linux cooked or loopback packets
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
@@ -39,7 +39,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// The packets that count as one flow: by five-tuple, address-pair, source-address or destination-address
+    /// The packets that count as one flow: by five-tuple, inner (the same inside tunnels), address-pair, source-address
+    /// or destination-address
     #[arg(long, value_name = "BY", default_value = "five-tuple")]
     pub(crate) flows: FlowsBy,
 

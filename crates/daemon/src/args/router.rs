@@ -204,6 +204,8 @@ pub(crate) enum Framing {
 pub(crate) enum Flows {
     /// Addresses, protocol and ports
     FiveTuple,
+    /// The same inside tunnels: GRE and IP in IP
+    Inner,
     /// Both addresses
     AddressPair,
     /// The source address

@@ -280,6 +280,7 @@ const fn framing(framing: args::Framing) -> Framing {
 const fn flows_by(flows: args::Flows) -> FlowsBy {
     match flows {
         args::Flows::FiveTuple => FlowsBy::FiveTuple,
+        args::Flows::Inner => FlowsBy::Inner,
         args::Flows::AddressPair => FlowsBy::AddressPair,
         args::Flows::SourceAddress => FlowsBy::SourceAddress,
         args::Flows::DestinationAddress => FlowsBy::DestinationAddress,

@@ -3,10 +3,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use fairlane_capture::{FlowId, Headers, LinkType};
 use fairlane_linux::nfqueue::{Copied, Decision, Message, PacketMessage, Setup, Verdict};
 use fairlane_linux::{QueueSocket, ReceiveBuffer, kernel_queue, now};
 use fairlane_qdisc::Time;
+use fairlane_qdisc::headers::{FlowId, Headers, LinkType};
 use nix::errno::Errno;
 
 use crate::address::flow_of;

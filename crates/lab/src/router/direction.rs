@@ -213,9 +213,9 @@ pub(crate) fn pass(link: &mut Option<HostLink>, at: Time, bytes: u32) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use fairlane_capture::FlowsBy;
     use fairlane_linux::nfqueue::PacketMessage;
     use fairlane_linux::{Classifier, LinkLayer};
+    use fairlane_qdisc::headers::FlowsBy;
     use fairlane_qdisc::{Duration, Kind, QdiscParameters, Rate};
     use fairlane_scenario::Access;
 

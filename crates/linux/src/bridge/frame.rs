@@ -4,11 +4,11 @@
 pub(crate) const VIRTIO: usize = 10;
 
 /// The length of the two hardware addresses. A VLAN tag follows them.
-const ADDRESSES: usize = 12;
+pub(super) const ADDRESSES: usize = 12;
 /// The length of an Ethernet header without tags.
 pub(super) const ETHERNET: usize = 14;
 /// The length of a VLAN tag (IEEE 802.1Q).
-pub(super) const TAG: usize = 4;
+pub(crate) const TAG: usize = 4;
 
 /// The number of bytes that the kernel copies as if they were headers (`hdr_len`), which covers most frames entirely.
 /// The kernel takes the rest as pages of our memory, and copies these too if the receiver keeps the frame, as the other
@@ -35,10 +35,23 @@ pub(crate) fn is_gso(header: &[u8]) -> bool {
     header.get(1).is_some_and(|kind| *kind != 0)
 }
 
+/// Returns `true` if an interface whose frames have at most `longest` bytes can send the frame behind the virtio header
+/// `stored`. As for [`fits`](IncomingFrame::fits), the tag that the kernel had removed does not count.
+pub(crate) fn is_sendable(stored: &[u8], longest: usize) -> bool {
+    let frame = stored.get(VIRTIO..).unwrap_or_default();
+    let tagged = matches!(frame.get(ADDRESSES..), Some([0x81, 0, ..] | [0x88, 0xa8, ..]));
+    frame.len() <= longest + if tagged { TAG } else { 0 }
+}
+
 impl IncomingFrame<'_> {
     /// Returns the length of the frame on the wire, without its frame check sequence.
     pub(super) fn bytes(&self) -> usize {
-        self.frame.len() + self.tag.map_or(0, |tag| tag.len())
+        self.frame.len() + self.tag_bytes()
+    }
+
+    /// Returns the length of the tag that the kernel has removed.
+    pub(crate) fn tag_bytes(&self) -> usize {
+        self.tag.map_or(0, |tag| tag.len())
     }
 
     /// Returns `true` if the frame is several frames of the link joined by segmentation offload.
@@ -61,9 +74,10 @@ impl IncomingFrame<'_> {
         VIRTIO + self.bytes()
     }
 
-    /// Returns `true` if an interface whose frames have at most `longest` bytes can send the frame.
+    /// Returns `true` if an interface whose frames have at most `longest` bytes can send the frame. As in the kernel's
+    /// own bridge, a tag that the kernel has removed does not count.
     pub(crate) fn fits(&self, longest: usize) -> bool {
-        self.whole && self.frame.len() >= ETHERNET && self.bytes() <= longest
+        self.whole && self.frame.len() >= ETHERNET && self.frame.len() <= longest
     }
 
     /// Writes the virtio header and the frame with its tag to the start of `to`, and returns the number of bytes
@@ -141,8 +155,20 @@ mod tests {
         let fits = [0, 13, 14, 1518, 1519].map(|bytes| of(bytes, true).fits(1518));
         assert_eq!(fits, [false, false, true, true, false]);
         assert!(!of(100, false).fits(1518));
-        let tagged = IncomingFrame { tag: Some([0; 4]), ..of(1515, true) };
-        assert!(!tagged.fits(1518));
+        // A packet of 1500 bytes behind one tag, behind two (IEEE 802.1ad), and one byte more.
+        let tagged = |bytes| IncomingFrame { tag: Some([0x88, 0xa8, 0, 5]), ..of(bytes, true) };
+        assert_eq!([1514, 1518, 1519].map(|bytes| tagged(bytes).fits(1518)), [true, true, false]);
+        let stored = |kind: [u8; 2], bytes: usize| {
+            let mut stored = vec![2; VIRTIO + bytes];
+            stored[VIRTIO + 12..][..2].copy_from_slice(&kind);
+            is_sendable(&stored, 1518)
+        };
+        for kind in [[0x81, 0], [0x88, 0xa8]] {
+            assert_eq!([1522, 1523].map(|bytes| stored(kind, bytes)), [true, false]);
+        }
+        for kind in [[0x91, 0], [8, 0]] {
+            assert_eq!([1518, 1519].map(|bytes| stored(kind, bytes)), [true, false]);
+        }
         assert_eq!(written(&of(5, true)).len(), VIRTIO + 5);
     }
 }

@@ -4,9 +4,9 @@
 //! are those of TCP (RFC 9293, with CWR by RFC 3168, section 6.1.2) and IP (RFC 791, RFC 8200). Checksums are updated
 //! by RFC 1624.
 
-use fairlane_capture::{FlowId, Headers, LinkType};
+use fairlane_qdisc::headers::{FlowId, Headers, LinkType};
 
-use super::frame::{COPIED, IncomingFrame, NEEDS_CHECKSUM, VIRTIO};
+use super::frame::{ADDRESSES, COPIED, IncomingFrame, NEEDS_CHECKSUM, TAG, VIRTIO};
 use crate::packet::gso::{self, HeaderLengths};
 use crate::packet::link_layer::LinkLayer;
 
@@ -49,7 +49,7 @@ pub(crate) struct GsoFrame<'f> {
 
 impl<'f> GsoFrame<'f> {
     /// Parses a GSO frame. Returns `None` if its headers contradict the virtio header, if it was joined inside a
-    /// tunnel, or if it has more than [`MOST_SEGMENTS`].
+    /// tunnel or a header such as PPPoE's, or if it has more than [`MOST_SEGMENTS`].
     pub(crate) fn read(frame: &IncomingFrame<'f>) -> Option<Self> {
         let number = |at: usize| usize::from(u16::from_ne_bytes([frame.virtio[at], frame.virtio[at + 1]]));
         let (each, checked_from, sum_at) = (number(4), number(6), number(8));
@@ -57,6 +57,11 @@ impl<'f> GsoFrame<'f> {
         let (Some(ip), FlowId::Ip { protocol, .. }, None) = (headers.ip_at, headers.flow, headers.fragment) else {
             return None;
         };
+        // Other headers than tags may have lengths, which would be wrong in segments.
+        let tags = frame.frame.get(ADDRESSES..ip - 2)?;
+        if tags.chunks(TAG).any(|tag| !matches!(tag, [0x81, 0, ..] | [0x88, 0xa8, ..] | [0x91, 0, ..])) {
+            return None;
+        }
         let packet = frame.frame.get(ip..)?;
         let HeaderLengths { network, transport, packet: whole } = gso::lengths(packet)?;
         let four = packet.first()? >> 4 == 4;
@@ -160,7 +165,6 @@ mod tests {
     use fairlane_qdisc::Seed;
 
     use super::*;
-    use crate::bridge::frame::TAG;
 
     /// Returns a frame of IPv4 or IPv6 and TCP or UDP with `data`, and the virtio header of a GSO frame whose segments
     /// have 1000 bytes of data.
@@ -297,6 +301,17 @@ mod tests {
         assert_eq!(tagged.len(), 2);
     }
 
+    /// Would catch a tag that the kernel has left in the frame and that is taken for another header.
+    #[test]
+    fn tags_in_the_frame_are_passed() {
+        let (mut frame, mut virtio) = joined(true, true, &[9; 1001]);
+        frame.splice(12..12, [0x88, 0xa8, 0, 5, 0x81, 0, 0, 6]);
+        virtio[6..8].copy_from_slice(&42_u16.to_ne_bytes());
+        let segments = segments(&frame, virtio, None).unwrap();
+        assert_eq!(segments.len(), 2);
+        assert!(segments.iter().all(|segment| segment[VIRTIO..VIRTIO + 22] == frame[..22]));
+    }
+
     /// Would catch a GSO frame with contradictory headers that is segmented, and a read or write beyond the frame.
     #[test]
     fn contradictory_headers_are_refused() {
@@ -318,6 +333,17 @@ mod tests {
         refused(&|frame, _| frame[14 + 6] = 0x20);
         refused(&|frame, _| frame[14 + 3] ^= 1);
         refused(&|frame, _| frame.truncate(100));
+        // PPPoE (RFC 2516) and SNAP (RFC 1042) have lengths.
+        for before in [
+            &[0x88, 0x64, 0x11, 0, 0, 7, 9, 54, 0, 0x21][..],
+            &[5, 0, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0],
+            &[0x81, 0, 0, 5, 0x88, 0x64, 0x11, 0, 0, 7, 9, 54, 0, 0x21],
+        ] {
+            refused(&|frame, virtio| {
+                frame.splice(12..14, before.iter().copied());
+                virtio[6..8].copy_from_slice(&(34 + before.len() as u16 - 2).to_ne_bytes());
+            });
+        }
         // The shortest segments that 2300 bytes may have, 18 bytes, and those of one byte less.
         let each = |bytes: u16| {
             let mut virtio = virtio;

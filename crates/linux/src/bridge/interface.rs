@@ -34,7 +34,7 @@ impl Interface {
     }
 
     /// Returns the length of the longest frame that the interface sends: its MTU, a header and a VLAN tag, as for the
-    /// kernel's own bridge.
+    /// kernel's own bridge. A tag that the kernel removes from received frames does not count.
     pub(crate) const fn longest(&self) -> usize {
         self.mtu + ETHERNET + TAG
     }

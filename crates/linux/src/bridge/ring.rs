@@ -88,8 +88,8 @@ struct Ring {
 }
 
 impl Rings {
-    /// Creates rings for `socket` whose slots have room for frames of `longest` bytes, and maps them. A ring that is
-    /// not used is as small as possible.
+    /// Creates rings for `socket` whose slots have room for frames of `longest` bytes and a tag, and maps them. A ring
+    /// that is not used is as small as possible.
     pub(super) fn new(socket: BorrowedFd<'_>, longest: usize, purpose: PortUse) -> nix::Result<Self> {
         let option = |option, value: u32| set(socket, libc::SOL_PACKET, option, &value.to_ne_bytes());
         option(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as u32)?;
@@ -99,7 +99,7 @@ impl Rings {
         // A frame that is longer than a slot is received whole from the socket.
         option(libc::PACKET_COPY_THRESH, 1)?;
         // Slots whose size is a power of two fill blocks and pages without gaps.
-        let slot = (BEFORE + longest).next_power_of_two();
+        let slot = (BEFORE + longest + TAG).next_power_of_two();
         let mut end = 0;
         let mut ring = |option, bytes: usize| {
             let block = slot.max(BLOCK_BYTES);

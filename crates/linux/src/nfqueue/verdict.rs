@@ -1,6 +1,6 @@
 //! `NFQNL_MSG_VERDICT` and `NFQNL_MSG_VERDICT_BATCH`.
 
-use fairlane_capture::{clear_dscp, mark_ce};
+use fairlane_qdisc::headers::{clear_dscp, mark_ce};
 
 use super::attribute::Writer;
 use super::{MSG_VERDICT, MSG_VERDICT_BATCH};

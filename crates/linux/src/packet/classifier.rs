@@ -1,11 +1,11 @@
 //! The description of packets for disciplines.
 
-use fairlane_capture::FlowsBy;
 use fairlane_qdisc::AnyConfig;
 use fairlane_qdisc::discipline::cake::AckFilter;
+use fairlane_qdisc::headers::{FlowKeys, FlowsBy};
 
-use crate::packet::flow_keys::FlowKeys;
 use crate::packet::link_layer::LinkLayer;
+use crate::sys::random::random_secret;
 
 /// Determines a packet's flow, its hosts and its size on the link.
 #[derive(Clone)]
@@ -22,11 +22,11 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Returns a classifier by flows as defined by `by`, where GSO packets are segmented before they come, for a
-    /// discipline that needs nothing else.
+    /// Returns a classifier by flows as defined by `by`, under a new random secret, where GSO packets are segmented
+    /// before they come, for a discipline that needs nothing else.
     #[must_use]
     pub fn new(by: FlowsBy, layer: LinkLayer) -> Self {
-        Self { keys: FlowKeys::new(by), layer, mtu: None, needs: PacketNeeds::default() }
+        Self { keys: FlowKeys::new(by, random_secret()), layer, mtu: None, needs: PacketNeeds::default() }
     }
 }
 

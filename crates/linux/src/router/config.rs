@@ -1,6 +1,6 @@
 //! The configuration of a router: its data path, its link and its discipline.
 
-use fairlane_capture::FlowsBy;
+use fairlane_qdisc::headers::FlowsBy;
 use fairlane_qdisc::{QdiscConfig, Rate};
 
 use crate::bridge::{BridgeError, Interface};

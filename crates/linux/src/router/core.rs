@@ -137,7 +137,7 @@ pub(super) fn wait<'f>(sources: impl Iterator<Item = BorrowedFd<'f>>, timeout: D
 
 #[cfg(test)]
 mod tests {
-    use fairlane_capture::{FlowId, FlowsBy, Headers, LinkType};
+    use fairlane_qdisc::headers::{FlowId, FlowsBy, Headers, LinkType};
     use fairlane_qdisc::{Host, Kind, QdiscConfig, QdiscParameters, Rate, Seed};
 
     use super::*;

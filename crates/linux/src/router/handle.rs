@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fairlane_capture::FlowsBy;
+use fairlane_qdisc::headers::FlowsBy;
 use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Host, ParameterError, Rate};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::bridge::BridgeError;
-use crate::packet::flow_keys::random_seed;
 use crate::router::config::Link;
 use crate::router::config::{BridgeConfig, RouterConfig};
 use crate::router::report::Report;
 use crate::shaper::TimestampedPacket;
+use crate::sys::random::random_seed;
 
 /// The longest time for an answer of the router's thread.
 const ANSWER: std::time::Duration = std::time::Duration::from_secs(2);

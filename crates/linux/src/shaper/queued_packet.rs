@@ -1,11 +1,10 @@
 //! A queued packet: its number, and the properties that a discipline uses.
 
-use fairlane_capture::{FlowId, Headers, LinkType, tcp_header};
+use fairlane_qdisc::headers::{FlowId, FlowKeys, Headers, LinkType, tcp_header};
 use fairlane_qdisc::{FlowKey, Packet, TcpHeader};
 
 use crate::nfqueue::{ClassChange, Copied, Decision, PacketMessage};
 use crate::packet::classifier::Classifier;
-use crate::packet::flow_keys::{FlowKeys, HostHasher, flow_id};
 
 /// The length of an Ethernet header.
 const ETHERNET: usize = 14;
@@ -62,7 +61,7 @@ pub struct QueuedPacket {
 enum Hosts {
     /// The hosts of the packet's addresses. The addresses are hashed only when a discipline asks: few do, and two
     /// hashes take as long as a decision.
-    OfFlow(HostHasher),
+    OfFlow(FlowKeys),
     /// The hashes of the hosts behind address translation.
     Known { sender: u64, receiver: u64 },
 }
@@ -83,8 +82,8 @@ impl QueuedPacket {
     #[must_use]
     pub fn new(queued: &PacketMessage<'_>, classifier: &Classifier, marking: Marking) -> Self {
         let Classifier { keys, layer, needs, .. } = classifier;
-        let headers = Headers::read(LinkType::Raw, queued.payload, queued.bytes);
-        let flow = flow_id(&headers);
+        let headers = Headers::read(LinkType::Raw, queued.payload, queued.bytes).by(keys.by(), queued.payload);
+        let flow = headers.common_flow();
         let capable = headers.ecn() != 0;
         let came_marked = headers.ecn() == ECN;
         let all_here = queued.payload.len() as u64 == u64::from(queued.bytes);
@@ -98,11 +97,8 @@ impl QueuedPacket {
             key: keys.key(flow),
             flow,
             hosts: match queued.hosts.filter(|_| needs.nat) {
-                Some((sender, receiver)) => {
-                    let hasher = keys.hosts();
-                    Hosts::Known { sender: hasher.host(sender), receiver: hasher.host(receiver) }
-                }
-                None => Hosts::OfFlow(keys.hosts()),
+                Some((sender, receiver)) => Hosts::Known { sender: keys.host(sender), receiver: keys.host(receiver) },
+                None => Hosts::OfFlow(*keys),
             },
             firewall_mark: queued.mark,
             came_with: headers.tos,
@@ -129,16 +125,16 @@ impl QueuedPacket {
     /// Describes the Ethernet frame stored under `number`.
     pub(crate) fn from_frame(number: u32, frame: &[u8], classifier: &Classifier) -> Self {
         let length = frame.len() as u32;
-        let headers = Headers::read(LinkType::Ethernet, frame, length);
-        let flow = flow_id(&headers);
-        // The size counts from behind the Ethernet header and its tags, as on an NFQUEUE.
+        let headers = Headers::read(LinkType::Ethernet, frame, length).by(classifier.keys.by(), frame);
+        let flow = headers.common_flow();
+        // The size counts from the IP header, as on an NFQUEUE.
         let before = headers.ip_at.unwrap_or(ETHERNET) as u32;
         Self {
             id: number,
             bytes: classifier.layer.wire_bytes(length.saturating_sub(before)),
             key: classifier.keys.key(flow),
             flow,
-            hosts: Hosts::OfFlow(classifier.keys.hosts()),
+            hosts: Hosts::OfFlow(classifier.keys),
             firewall_mark: 0,
             came_with: headers.tos,
             tos: headers.tos,
@@ -204,13 +200,13 @@ impl Packet for QueuedPacket {
     }
     fn source_host(&self) -> u64 {
         match &self.hosts {
-            Hosts::OfFlow(hasher) => hasher.sender(self.flow),
+            Hosts::OfFlow(keys) => keys.source(self.flow),
             Hosts::Known { sender, .. } => *sender,
         }
     }
     fn destination_host(&self) -> u64 {
         match &self.hosts {
-            Hosts::OfFlow(hasher) => hasher.receiver(self.flow),
+            Hosts::OfFlow(keys) => keys.destination(self.flow),
             Hosts::Known { receiver, .. } => *receiver,
         }
     }
@@ -241,13 +237,13 @@ impl Packet for QueuedPacket {
 /// Returns the TCP header of the packet that begins with `start`, if the discipline needs it.
 fn tcp(headers: &Headers, start: &[u8], classifier: &Classifier) -> Option<Box<TcpHeader>> {
     let at = headers.ip_at.filter(|_| classifier.needs.tcp)?;
-    let connection = classifier.keys.connection(flow_id(headers));
+    let connection = classifier.keys.connection(headers.common_flow());
     tcp_header(start.get(at..)?, connection).map(Box::new)
 }
 
 #[cfg(test)]
 mod tests {
-    use fairlane_capture::FlowsBy;
+    use fairlane_qdisc::headers::FlowsBy;
 
     use super::*;
     use crate::packet::classifier::PacketNeeds;
@@ -315,8 +311,8 @@ mod tests {
         assert_eq!(marked(held(&header(3), 115, Marking::ByUs), Marking::ByUs), Decision::Accept);
     }
 
-    /// The size of a frame counts from behind the Ethernet header and its tags (14, 18 and 22 bytes), with Ethernet's
-    /// padding to 60 bytes. For frames other than IP it counts from behind the header.
+    /// The size of a frame counts from the IP header, behind tags (18 and 22 bytes) and PPPoE's headers (22), with
+    /// Ethernet's padding to 60 bytes. For frames other than IP it counts from behind the Ethernet header.
     #[test]
     fn a_frame_has_the_size_of_its_packet() {
         let classifier = classifier();
@@ -331,11 +327,12 @@ mod tests {
             (vec![8, 0], 60, 46),
             ([&tag[..], &[8, 0]].concat(), 1518, 1500),
             ([&provider[..], &tag, &[8, 0]].concat(), 1000, 978),
+            (vec![0x88, 0x64, 0x11, 0, 0, 7, 0x05, 0xd6, 0, 0x21], 1514, 1492),
             (vec![0x08, 0x06], 60, 46),
             (vec![0x88, 0xcc], 14, 1),
         ] {
             let held = QueuedPacket::from_frame(7, &frame(&before, &header(2), length), &classifier);
-            let is_ip = before.ends_with(&[8, 0]);
+            let is_ip = before.ends_with(&[8, 0]) || before.ends_with(&[0, 0x21]);
             assert_eq!((held.id, held.bytes(), held.ecn_capable()), (7, bytes, is_ip), "{before:?} {length}");
         }
         let flow = |before: &[u8]| QueuedPacket::from_frame(0, &frame(before, &header(2), 60), &classifier).flow();
@@ -345,6 +342,31 @@ mod tests {
         marked.mark_ce();
         let change = ClassChange { mark: true, wash: false };
         assert_eq!(marked.decision(Marking::ByRule(1)), Decision::Change(change));
+    }
+
+    /// RFC 2784: GRE without options. RFC 6040: marks belong to the outer header. Would catch a flow of the outer
+    /// header where the inner one is asked for, at a bridge or an NFQUEUE, and the other way round.
+    #[test]
+    fn a_tunnel_is_one_flow_unless_the_inner_one_is_asked_for() {
+        let outer = |port: u8| {
+            let inner = [0x45, 0, 0, 24, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, port, 0, 9];
+            let mut packet = [&header(2)[..], &[0, 0, 8, 0], &inner].concat();
+            packet[9] = 47;
+            packet
+        };
+        for by in [FlowsBy::FiveTuple, FlowsBy::Inner] {
+            let classifier = Classifier::new(by, LinkLayer::default());
+            let queued = |payload: &[u8]| {
+                let queued = PacketMessage { queue: 0, id: 7, mark: 5, payload, bytes: 48, gso: false, hosts: None };
+                QueuedPacket::new(&queued, &classifier, Marking::ByRule(BIT))
+            };
+            let [one, other] = [5, 6].map(|port| queued(&outer(port)));
+            assert_eq!(one.flow() == other.flow(), by == FlowsBy::FiveTuple);
+            assert_eq!((one.ecn_capable(), one.l4s(), one.bytes()), (true, false, 48));
+            let frame = [&[2; 12][..], &[8, 0], &outer(5)].concat();
+            assert_eq!(QueuedPacket::from_frame(0, &frame, &classifier).flow(), one.flow());
+            assert_eq!(one.flow_id().protocol_name(), if by == FlowsBy::Inner { "udp" } else { "gre" });
+        }
     }
 
     /// Would catch hosts of the visible addresses where others are known, and others where they were not asked for.
@@ -357,7 +379,7 @@ mod tests {
             let packet = QueuedPacket::new(&queued, classifier, Marking::ByRule(BIT));
             (packet.source_host(), packet.destination_host())
         };
-        let hash = |address: [u8; 4]| nat.keys.hosts().host(address.into());
+        let hash = |address: [u8; 4]| nat.keys.host(address.into());
         let visible = (hash([192, 168, 0, 1]), hash([192, 168, 0, 199]));
         let behind = Some(([10, 0, 0, 7].into(), [9, 9, 9, 9].into()));
         assert_eq!(hosts(&nat, behind), (hash([10, 0, 0, 7]), hash([9, 9, 9, 9])));

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use fairlane_capture::FlowsBy;
+use fairlane_qdisc::headers::FlowsBy;
 use fairlane_qdisc::{Host, Kind, QdiscParameters, Seed, Stream};
 
 use super::*;

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use fairlane_capture::{FlowName, FlowsBy};
+use fairlane_qdisc::headers::{FlowName, FlowsBy};
 use fairlane_qdisc::{Counters, FlowKey, Packet, Reason, Time};
 
 use crate::shaper::PacketObserver;

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use fairlane_capture::{Capture, Flows};
-use fairlane_qdisc::{Bytes, Duration, Rate};
+use fairlane_qdisc::{Bytes, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
@@ -11,11 +10,21 @@ use crate::read::trace::{LineError, lines, nanos, text};
 use crate::read::{FLOWS, PACKET, RATE};
 use crate::source::{Recorded, Trace};
 
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+mod capture;
+
+/// A page in a browser has no files, and does without the reader of captures.
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+mod capture {
+    use super::{Field, Path, Recorded, ScenarioError};
+
+    pub(super) fn flows(field: &Field<'_>, path: &Path) -> Result<Vec<Vec<Recorded>>, ScenarioError> {
+        Err(field.error(format!("{}: cannot be read: there are no files here", path.display())))
+    }
+}
+
 /// The first line of a table.
 const HEADER: &str = "time_s,bytes";
-/// More packets than this are taken for a slip: they would take 160 MB.
-const MOST: usize = 10_000_000;
-
 /// Reads the file that `trace` names, in the scenario's folder: a `.csv` is a table of one flow's packets, any other a
 /// capture. With the mean rate of all its packets.
 pub(crate) fn recorded(group: &Reader<'_>) -> Result<(Rate, Trace), ScenarioError> {
@@ -24,7 +33,7 @@ pub(crate) fn recorded(group: &Reader<'_>) -> Result<(Rate, Trace), ScenarioErro
         return Err(packet.error("the trace says how large each packet is: leave `packet` out"));
     }
     let path = field.beside(field.text()?);
-    let flows = if is_table(&path) { table(&field, &path)? } else { capture(&field, &path)? };
+    let flows = if is_table(&path) { table(&field, &path)? } else { capture::flows(&field, &path)? };
     if flows.is_empty() {
         return Err(field.error(format!("{}: there are no packets in it", path.display())));
     }
@@ -84,28 +93,10 @@ fn size(text: &str) -> Option<Bytes> {
     PACKET.contains(&bytes).then_some(bytes)
 }
 
-/// A flow for each 5-tuple, in the order in which they come up; times count from the first packet of all.
-fn capture(field: &Field<'_>, path: &Path) -> Result<Vec<Vec<Recorded>>, ScenarioError> {
-    let refused = |error| field.error(format!("{error}"));
-    let mut capture = Capture::open(path).map_err(refused)?;
-    let (mut numbers, mut flows, mut total) = (Flows::new(), Vec::<Vec<Recorded>>::new(), 0);
-    while let Some(packet) = capture.next_packet().map_err(refused)? {
-        total += 1;
-        if total > MOST {
-            return Err(field.error(format!("{}: there are more than {MOST} packets in it", path.display())));
-        }
-        let flow = numbers.number(packet.time, &packet.headers) as usize;
-        if flow >= flows.len() {
-            flows.resize_with(flow + 1, Vec::new);
-        }
-        let bytes = Bytes::new(u64::from(packet.headers.bytes)).clamp(*PACKET.start(), *PACKET.end());
-        flows[flow].push(Recorded { at: Duration::from_nanos(packet.time.as_nanos()), bytes });
-    }
-    Ok(flows)
-}
-
 #[cfg(test)]
 mod tests {
+    use fairlane_qdisc::Duration;
+
     use super::*;
 
     #[test]

@@ -4,13 +4,15 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use fairlane_capture::{Headers, LinkType};
 use fairlane_qdisc::Duration;
+use fairlane_qdisc::headers::{Headers, LinkType};
 use nix::poll::ppoll;
 use nix::sys::time::TimeSpec;
 
 use super::Driver;
-use crate::bridge::{BridgeError, GsoFrame, IncomingFrame, Interface, LONGEST, Port, PortUse, Slab, VIRTIO, is_gso};
+use crate::bridge::{
+    BridgeError, GsoFrame, IncomingFrame, Interface, LONGEST, Port, PortUse, Slab, TAG, VIRTIO, is_gso, is_sendable,
+};
 use crate::nfqueue::{ClassChange, Decision, Verdict};
 use crate::packet::classifier::Classifier;
 use crate::router::config::{BridgeConfig, BridgeDirections};
@@ -39,7 +41,7 @@ pub(crate) struct BridgeDriver {
     from: Port,
     /// Sends them.
     to: Port,
-    /// The lengths of the longest frames that they send.
+    /// The lengths of the longest frames that they send, without the tag that the kernel removes.
     longest_from: usize,
     longest_to: usize,
     /// Forwards the frames of the other direction too.
@@ -64,7 +66,7 @@ impl BridgeDriver {
             longest_from,
             longest_to,
             both: config.directions == BridgeDirections::Both,
-            waiting: Slab::new(VIRTIO + longest_to, VIRTIO + LONGEST),
+            waiting: Slab::new(VIRTIO + longest_to + TAG, VIRTIO + LONGEST),
             gso: config.gso,
             buffer: vec![0; VIRTIO + LONGEST],
             counts: BridgeCounts::default(),
@@ -143,7 +145,7 @@ impl BridgeDriver {
         }
         let put = if is_gso(stored) {
             self.to.send_gso(stored)?
-        } else if stored.len() > VIRTIO + self.longest_to {
+        } else if !is_sendable(stored, self.longest_to) {
             // The bridge has moved to an interface with a smaller MTU.
             false
         } else {
@@ -181,7 +183,7 @@ pub(crate) struct NewPorts {
 /// Stores frames for the discipline.
 struct FrameIntake<'d> {
     waiting: &'d mut Slab,
-    /// The length of the longest frame that can be sent.
+    /// The length of the longest frame that can be sent, without the tag that the kernel removes.
     longest: usize,
     /// Stores GSO frames whole.
     gso: bool,
@@ -242,6 +244,7 @@ impl FrameIntake<'_> {
 
 /// Returns the segments of a GSO frame if an interface whose frames have at most `longest` bytes can send them.
 fn gso_frame<'f>(frame: &IncomingFrame<'f>, longest: usize) -> Option<GsoFrame<'f>> {
+    let longest = longest + frame.tag_bytes();
     Some(frame).filter(|frame| frame.is_whole()).and_then(GsoFrame::read).filter(|joined| joined.longest() <= longest)
 }
 

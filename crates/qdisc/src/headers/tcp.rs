@@ -1,7 +1,8 @@
 //! TCP headers, for filters of acknowledgements.
 
 use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice, TcpHeaderSlice, ip_number};
-use fairlane_qdisc::{Sack, SackBlocks, TcpHeader};
+
+use crate::{Sack, SackBlocks, TcpHeader};
 
 // Flags of TCP (RFC 9293, section 3.1), in the two bytes that begin with the length of the header.
 const SYN: u16 = 1 << 1;
@@ -20,7 +21,7 @@ const MD5_SIGNATURE: u8 = 19;
 const BLOCK: usize = 8;
 
 /// Returns the input of a filter of acknowledgements for the packet that begins with the IP header `ip`; see
-/// [`Packet::tcp`](fairlane_qdisc::Packet::tcp). `connection` identifies its addresses and ports.
+/// [`Packet::tcp`](crate::Packet::tcp). `connection` identifies its addresses and ports.
 ///
 /// `None` if the packet is not TCP, is a fragment, has IPv6 extension headers, or was not captured to the end of its
 /// TCP header.
@@ -72,17 +73,17 @@ impl TcpOptions {
     /// Reads options up to the end of the list or to one that is cut off.
     fn read(mut rest: &[u8]) -> Self {
         let mut options = Self { harmless: true, timestamps: None, sack: Sack::None };
-        while let [kind, behind @ ..] = rest
-            && *kind != END
-        {
-            if *kind == NO_OPERATION {
-                rest = behind;
-                continue;
+        while let [kind, behind @ ..] = rest {
+            match *kind {
+                END => break,
+                NO_OPERATION => rest = behind,
+                kind => {
+                    let length = behind.first().map_or(0, |length| usize::from(*length));
+                    let Some(value) = rest.get(2..length) else { break };
+                    options.add(kind, value);
+                    rest = &rest[length..];
+                }
             }
-            let length = behind.first().map_or(0, |length| usize::from(*length));
-            let Some(value) = rest.get(2..length) else { break };
-            options.add(*kind, value);
-            rest = &rest[length..];
         }
         options
     }
@@ -92,11 +93,16 @@ impl TcpOptions {
         match kind {
             MD5_SIGNATURE => {}
             SACK if self.sack == Sack::None => {
-                let blocks: Vec<_> = value.chunks_exact(BLOCK).filter_map(numbers).collect();
-                if !blocks.is_empty() {
-                    self.sack = Sack::Blocks(SackBlocks::new(&blocks));
+                let mut blocks = [(0, 0); SackBlocks::MOST];
+                let mut count = 0;
+                for (place, block) in blocks.iter_mut().zip(value.chunks_exact(BLOCK).filter_map(numbers)) {
+                    *place = block;
+                    count += 1;
                 }
-                self.harmless &= value.len().is_multiple_of(BLOCK);
+                if count > 0 {
+                    self.sack = Sack::Blocks(SackBlocks::new(&blocks[..count]));
+                }
+                self.harmless &= value.len() % BLOCK == 0;
             }
             TIMESTAMPS if self.timestamps.is_none() && value.len() == 8 => self.timestamps = numbers(value),
             _ => self.harmless = false,
@@ -112,6 +118,9 @@ fn numbers(bytes: &[u8]) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use std::vec;
+    use std::vec::Vec;
+
     use super::*;
 
     /// Returns a TCP segment with acknowledgement number 9, these flags, options of whole words and `data` bytes of

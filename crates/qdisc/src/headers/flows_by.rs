@@ -1,10 +1,11 @@
 //! The definition of a flow.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::str::FromStr;
+use core::error::Error;
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::str::FromStr;
 
-use crate::flow::FlowId;
+use super::flow::FlowId;
 
 /// The packets that count as one flow. Frames other than IP are always flows by type and hardware addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,6 +13,9 @@ pub enum FlowsBy {
     /// Source and destination address, protocol and ports: `five-tuple`.
     #[default]
     FiveTuple,
+    /// The same of the innermost IP header of a tunnel of IP in IP or GRE, and elsewhere of the only one: `inner`.
+    /// [`Headers::by`](super::Headers::by) finds it.
+    Inner,
     /// Source and destination address: `address-pair`.
     AddressPair,
     /// Source address, to any destination: `source-address`.
@@ -22,13 +26,15 @@ pub enum FlowsBy {
 
 impl FlowsBy {
     /// Every definition.
-    pub const ALL: [Self; 4] = [Self::FiveTuple, Self::AddressPair, Self::SourceAddress, Self::DestinationAddress];
+    pub const ALL: [Self; 5] =
+        [Self::FiveTuple, Self::Inner, Self::AddressPair, Self::SourceAddress, Self::DestinationAddress];
 
-    /// Returns the name: `five-tuple`, `address-pair`, `source-address` or `destination-address`.
+    /// Returns the name: `five-tuple`, `inner`, `address-pair`, `source-address` or `destination-address`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::FiveTuple => "five-tuple",
+            Self::Inner => "inner",
             Self::AddressPair => "address-pair",
             Self::SourceAddress => "source-address",
             Self::DestinationAddress => "destination-address",
@@ -40,7 +46,7 @@ impl FlowsBy {
     pub const fn flow(self, id: FlowId) -> FlowName {
         let FlowId::Ip { source, destination, .. } = id else { return FlowName { by: self, id } };
         let (source, destination) = match self {
-            Self::FiveTuple => return FlowName { by: self, id },
+            Self::FiveTuple | Self::Inner => return FlowName { by: self, id },
             Self::AddressPair => (source, destination),
             Self::SourceAddress => (source, unspecified(source)),
             Self::DestinationAddress => (unspecified(destination), destination),
@@ -64,11 +70,13 @@ pub struct UnknownFlowsBy;
 
 impl fmt::Display for UnknownFlowsBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "write one of {}", FlowsBy::ALL.map(FlowsBy::name).join(", "))
+        let [first, others @ ..] = FlowsBy::ALL;
+        write!(f, "write one of {}", first.name())?;
+        others.into_iter().try_for_each(|by| write!(f, ", {}", by.name()))
     }
 }
 
-impl std::error::Error for UnknownFlowsBy {}
+impl Error for UnknownFlowsBy {}
 
 /// Returns the address that stands for all of the same family.
 const fn unspecified(address: IpAddr) -> IpAddr {
@@ -94,7 +102,7 @@ impl FlowName {
     #[must_use]
     pub const fn protocol_name(&self) -> &'static str {
         match (self.by, self.id) {
-            (FlowsBy::FiveTuple, _) | (_, FlowId::Frame { .. }) => self.id.protocol_name(),
+            (FlowsBy::FiveTuple | FlowsBy::Inner, _) | (_, FlowId::Frame { .. }) => self.id.protocol_name(),
             (_, FlowId::Ip { .. }) => "ip",
         }
     }
@@ -103,7 +111,7 @@ impl FlowName {
 impl fmt::Display for FlowName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.by, self.id) {
-            (FlowsBy::FiveTuple, id) | (_, id @ FlowId::Frame { .. }) => id.fmt(f),
+            (FlowsBy::FiveTuple | FlowsBy::Inner, id) | (_, id @ FlowId::Frame { .. }) => id.fmt(f),
             (FlowsBy::AddressPair, FlowId::Ip { source, destination, .. }) => write!(f, "{source}>{destination}"),
             (FlowsBy::SourceAddress, FlowId::Ip { source, .. }) => write!(f, "{source}>*"),
             (FlowsBy::DestinationAddress, FlowId::Ip { destination, .. }) => write!(f, "*>{destination}"),
@@ -113,6 +121,8 @@ impl fmt::Display for FlowName {
 
 #[cfg(test)]
 mod tests {
+    use std::string::ToString;
+
     use super::*;
 
     fn id(source: u8, destination: u8, protocol: u8, port: u16) -> FlowId {
@@ -129,13 +139,14 @@ mod tests {
         let frame = FlowId::Frame { ether_type: 0x0806, source: [1; 6], destination: [2; 6] };
         for (by, name, same) in [
             (FlowsBy::FiveTuple, "udp/10.0.0.1:5>10.0.0.2:80", [false, false, false, false]),
+            (FlowsBy::Inner, "udp/10.0.0.1:5>10.0.0.2:80", [false, false, false, false]),
             (FlowsBy::AddressPair, "10.0.0.1>10.0.0.2", [true, true, false, false]),
             (FlowsBy::SourceAddress, "10.0.0.1>*", [true, true, true, false]),
             (FlowsBy::DestinationAddress, "*>10.0.0.2", [true, true, false, true]),
         ] {
             assert_eq!(others.map(|other| by.flow(other) == by.flow(whole)), same, "{}", by.name());
             assert_eq!(by.flow(whole).to_string(), name);
-            assert_eq!(by.flow(whole).protocol_name(), if by == FlowsBy::FiveTuple { "udp" } else { "ip" });
+            assert_eq!(by.flow(whole).protocol_name(), if name.starts_with("udp") { "udp" } else { "ip" });
             assert_eq!((by.flow(frame).to_string(), by.flow(frame).protocol_name()), (frame.to_string(), "arp"));
         }
     }

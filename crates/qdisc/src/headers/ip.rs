@@ -1,95 +1,34 @@
-//! Headers of packets, read as far as they were captured.
-
-use std::net::IpAddr;
+//! IPv4 and IPv6 headers.
 
 use etherparse::{
     IpAuthHeaderSlice, Ipv6ExtensionsSlice, Ipv6FragmentHeaderSlice, Ipv6RawExtHeaderSlice, LaxIpSlice, ip_number,
 };
 
-use crate::flow::{FlowId, has_ports};
-use crate::link::{Inside, LinkType, Outside};
+use super::Fragment;
+use super::flow::{FlowId, has_ports};
 
-/// The fields of a packet's headers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Headers {
-    /// The flow according to this packet's headers. A later fragment has no ports here; [`Flows`](crate::Flows) finds
-    /// its flow.
-    pub flow: FlowId,
-    /// The position of a fragment in its datagram; `None` for a whole datagram.
-    pub fragment: Option<Fragment>,
-    /// Length on the wire in bytes, even if only a part was captured: with the Ethernet header but without its check
-    /// sequence, and without the headers that loopback and "cooked" captures make up.
-    pub bytes: u32,
-    /// The TOS or traffic class byte; 0 without IP.
-    pub tos: u8,
-    /// Offset of the IP header in the captured bytes; `None` without IP.
-    pub ip_at: Option<usize>,
+/// Returns the flow of a packet, and its position in a fragmented datagram.
+pub(super) fn flow(ip: &LaxIpSlice<'_>) -> (FlowId, Option<Fragment>) {
+    let fragment = fragment(ip);
+    let flow = FlowId::Ip {
+        protocol: ip.payload_ip_number().0,
+        source: ip.source_addr(),
+        destination: ip.destination_addr(),
+        ports: ports(ip, fragment),
+    };
+    (flow, fragment)
 }
 
-/// A fragment of an IP datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fragment {
-    /// The datagram's identification.
-    pub identification: u32,
-    /// True for the first fragment, which alone has the ports.
-    pub first: bool,
-}
-
-impl Headers {
-    /// Reads the headers of `data`, captured on a link of type `link`, of a packet that had `original` bytes.
-    #[must_use]
-    pub fn read(link: LinkType, data: &[u8], original: u32) -> Self {
-        let bytes = original.saturating_sub(link.made_up());
-        let Outside { inside, hosts } = link.open(data);
-        let ip = match inside {
-            Inside::Ip(at) => data.get(at..).and_then(|rest| LaxIpSlice::from_slice(rest).ok()).map(|(ip, _)| (at, ip)),
-            Inside::Other(_) => None,
-        };
-        let Some((at, ip)) = ip else {
-            let ether_type = if let Inside::Other(ether_type) = inside { ether_type } else { 0 };
-            let flow = FlowId::Frame { ether_type, source: hosts.0, destination: hosts.1 };
-            return Self { flow, fragment: None, bytes, tos: 0, ip_at: None };
-        };
-        let fragment = fragment(&ip);
-        let flow = FlowId::Ip {
-            protocol: ip.payload_ip_number().0,
-            source: ip.source_addr(),
-            destination: ip.destination_addr(),
-            ports: ports(&ip, fragment),
-        };
-        Self { flow, fragment, bytes, tos: tos(&ip), ip_at: Some(at) }
-    }
-
-    /// The ECN codepoint (RFC 3168): 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
-    #[must_use]
-    pub const fn ecn(&self) -> u8 {
-        self.tos & 0b11
-    }
-
-    /// The TOS or traffic class byte without the ECN codepoint.
-    #[must_use]
-    pub const fn class(&self) -> u8 {
-        self.tos & !0b11
-    }
-
-    /// The IP addresses of sender and receiver; `None` without IP.
-    #[must_use]
-    pub const fn hosts(&self) -> Option<(IpAddr, IpAddr)> {
-        match self.flow {
-            FlowId::Ip { source, destination, .. } => Some((source, destination)),
-            FlowId::Frame { .. } => None,
-        }
-    }
-}
-
-fn tos(ip: &LaxIpSlice<'_>) -> u8 {
+/// Returns the TOS or traffic class byte.
+pub(super) fn tos(ip: &LaxIpSlice<'_>) -> u8 {
     match ip {
         LaxIpSlice::Ipv4(ip) => ip.header().dcp().value() << 2 | ip.header().ecn().value(),
         LaxIpSlice::Ipv6(ip) => ip.header().traffic_class(),
     }
 }
 
-fn fragment(ip: &LaxIpSlice<'_>) -> Option<Fragment> {
+/// Returns the position in a fragmented datagram; `None` for a whole datagram.
+pub(super) fn fragment(ip: &LaxIpSlice<'_>) -> Option<Fragment> {
     match ip {
         LaxIpSlice::Ipv4(ip) => {
             let header = ip.header();
@@ -141,7 +80,11 @@ fn ports(ip: &LaxIpSlice<'_>, fragment: Option<Fragment>) -> Option<(u16, u16)> 
 
 #[cfg(test)]
 mod tests {
+    use std::vec;
+    use std::vec::Vec;
+
     use super::*;
+    use crate::headers::{Headers, LinkType};
 
     /// IPv6 from ::1 to ::2 with `rest` after the fixed header, on Ethernet.
     fn ipv6(next_header: u8, rest: &[u8]) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Identifiers of flows.
 
-use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use core::fmt;
+use core::net::{IpAddr, SocketAddr};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
@@ -41,7 +41,7 @@ pub enum FlowId {
 }
 
 /// Returns true if packets of IP protocol `protocol` begin with two ports.
-pub(crate) const fn has_ports(protocol: u8) -> bool {
+pub(super) const fn has_ports(protocol: u8) -> bool {
     matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE)
 }
 
