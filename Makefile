@@ -67,7 +67,7 @@ check: debug release
 debug:
 	@scripts/steps debug \
 	  '$(CARGO) test --workspace --all-features --locked --no-fail-fast' \
-	  'for example in shaper vpn_egress own_packet own_discipline incast; do target/debug/examples/$$example; done'
+	  'for example in shaper vpn_egress own_packet packet_queue own_discipline incast; do target/debug/examples/$$example; done'
 
 # Together, so that the simulator is compiled once for both.
 DEFAULT = -p fairlane-sim -p fairlane

@@ -8,15 +8,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{env, fs};
 
-use common::{CRATE, Outcome, compile, installed, text};
+use common::{CRATE, Outcome, compile, installed, run, text};
 use fairlane_qdisc::{BoxQdisc, DropSink, Host, Kind, QdiscParameters, Rate, Reason, Seed, SimplePacket, Time};
 
 fn checks(name: &str, flags: &[&str]) -> Result<PathBuf, Box<dyn std::error::Error>> {
     compile(&Path::new(CRATE).join("tests/checks.c"), name, flags)
-}
-
-fn run(program: &Path, mode: &str) -> Result<String, Box<dyn std::error::Error>> {
-    text(Command::new(program).arg(mode).output()?)
 }
 
 /// The course of a queue, as `checks.c` sums it up.

@@ -34,6 +34,10 @@ pub(crate) fn text(output: Output) -> Result<String, Box<dyn std::error::Error>>
     Ok(String::from_utf8(output.stdout)?)
 }
 
+pub(crate) fn run(program: &Path, mode: &str) -> Result<String, Box<dyn std::error::Error>> {
+    text(Command::new(program).arg(mode).output()?)
+}
+
 /// Installs the library and returns the folder; `None` without pkg-config, which programs find it with.
 pub(crate) fn installed(name: &str) -> Result<Option<PathBuf>, Box<dyn std::error::Error>> {
     if Command::new("pkg-config").arg("--version").output().is_err() {
