@@ -87,7 +87,7 @@ release:
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) test --release --locked --manifest-path adapters/Cargo.toml --target-dir target/adapters' \
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) run --release --locked --manifest-path examples/quinn/Cargo.toml \
 	    --target-dir target/adapters' \
-	  'make --no-print-directory build PROFILE=release' \
+	  'make --no-print-directory build capi PROFILE=release' \
 	  'tests/chaos/run $(CURDIR)/target/release/fairlane' \
 	  'code=0; scripts/wasm || code=$$?; [ $$code != 2 ] || tests/skip/skips.py scripts/wasm wasm "nothing builds WebAssembly here"; \
 	    [ $$code = 0 ] || [ $$code = 2 ]' \
@@ -121,7 +121,7 @@ PREFIX ?= /usr/local
 install-capi: capi
 	BUILT=target/$(PROFILE) crates/capi/install "$(PREFIX)"
 
-packages: build
+packages: build capi
 	@scripts/setup packages
 	packaging/build target/$(PROFILE)
 
