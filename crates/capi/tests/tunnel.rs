@@ -6,6 +6,7 @@ mod common;
 #[path = "../../linux/tests/common/node.rs"]
 mod node;
 
+use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -93,11 +94,22 @@ impl Drop for Tunnel {
     }
 }
 
-/// The bytes that the receiver got while it measured.
+/// The bytes that the receiver got while it measured, and its packets with a mark and with a wrong header in all.
 #[derive(Clone, Copy, Debug)]
 struct Got {
     tcp: u64,
     udp: u64,
+    marked: u64,
+    wrong: u64,
+}
+
+/// Returns a count of the kernel for the namespace of the calling thread: `name` in a table of the file.
+fn kernel(file: &str, table: &str, name: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(table));
+    let (names, counts) = (lines.next().unwrap(), lines.next().unwrap());
+    let place = names.split_whitespace().position(|known| known == name).unwrap();
+    counts.split_whitespace().nth(place).unwrap().parse().unwrap()
 }
 
 /// Counts the bytes that `read` returns, until the test is over. Sockets time out, so that it ends.
@@ -123,6 +135,8 @@ fn flooded(program: PathBuf, discipline: &'static str) -> Got {
         .map(|this| {
             let program = program.clone();
             nodes[this].run(move || {
+                // Its TCP can be marked.
+                fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").unwrap();
                 ip(&format!("address add {}/24 dev out", OUTSIDE[this]));
                 ip("link set out up");
                 ip("tuntap add dev tun0 mode tun");
@@ -173,7 +187,7 @@ fn flooded(program: PathBuf, discipline: &'static str) -> Got {
     });
 
     thread::sleep(START);
-    let now = || Got { tcp: tcp.load(Ordering::Relaxed), udp: udp.load(Ordering::Relaxed) };
+    let now = || (tcp.load(Ordering::Relaxed), udp.load(Ordering::Relaxed));
     let before = now();
     thread::sleep(MEASURED);
     let after = now();
@@ -185,7 +199,9 @@ fn flooded(program: PathBuf, discipline: &'static str) -> Got {
         let dropped = !printed.contains(" 0 dropped");
         assert!(printed.contains(" sent, ") && dropped == (this == 1), "{discipline}: {printed}");
     }
-    Got { tcp: after.tcp - before.tcp, udp: after.udp - before.udp }
+    let (marked, wrong) =
+        receiver.run(|| (kernel("netstat", "IpExt:", "InCEPkts"), kernel("snmp", "Ip:", "InHdrErrors")));
+    Got { tcp: after.0 - before.0, udp: after.1 - before.1, marked, wrong }
 }
 
 /// Returns a connection to the receiver, once both ends of the tunnel are there.
@@ -215,7 +231,7 @@ fn flood(over: &AtomicBool) {
 
 /// Dropping at a full queue leaves the link to a flood; fair queueing gives the four transfers four fifths, and CHOKe
 /// several times as much as they had. Would catch a tunnel that loses packets or rate, flows that are not told apart,
-/// and packets that wait outside of the discipline.
+/// packets that wait outside of the discipline, and marks that break a header.
 #[test]
 fn disciplines_keep_a_flood_from_the_transfers() -> Outcome {
     if let Some((requirement, why)) = impossible() {
@@ -236,7 +252,9 @@ fn disciplines_keep_a_flood_from_the_transfers() -> Outcome {
         let bits = 8 * (got.tcp + got.udp);
         let link = RATE * MEASURED.as_secs();
         assert!((link / 2..link * 21 / 20).contains(&bits), "{told}");
+        assert_eq!(got.wrong, 0, "{told}");
     }
+    assert!(fair.marked > 0, "{told}");
     assert!(droptail.udp > 4 * droptail.tcp, "{told}");
     assert!(fair.tcp > 2 * fair.udp && fair.tcp > 3 * droptail.tcp, "{told}");
     assert!(choke.tcp > 3 * droptail.tcp, "{told}");
