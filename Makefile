@@ -3,6 +3,7 @@
 # make wheel    the Python package, with the program in it, into target/wheels; GLIBC=2.28 makes it for any Linux with that or a newer one
 # make static   both without shared libraries, into target/static
 # make capi     libfairlane for C, into target/dist; make install-capi PREFIX=/usr/local installs it
+# make small    the same as small as it gets, into target/small; FAMILIES="red choke" leaves the other disciplines out
 # make packages .deb and .rpm, into target/packages; packaging/build makes .apk and .ipk of programs for a musl target
 # make pgo      both optimised by a profile of simulations, into target/pgo/dist and target/pgo/wheels; takes four builds
 # make web      the playground, one folder of files for any web server, into target/web
@@ -20,8 +21,8 @@ PROFILE ?= dist
 # Where steps and tests write what they took and what they skipped.
 export FAIRLANE_TESTED ?= $(CURDIR)/target/tested
 
-.PHONY: test setup lint check debug release deny build static wheel capi install-capi packages pgo web docs papers characterization bench \
-  budgets figures
+.PHONY: test setup lint check debug release deny build static wheel capi install-capi small packages pgo web docs papers \
+  characterization bench budgets figures
 
 # Two lanes at a time: where one waits for real time or for a lock, the other has the processors. Each runs all of its steps. What setup
 # has found or installed may not be missing later, unless FAIRLANE_REQUIRE says otherwise.
@@ -53,6 +54,9 @@ lint:
 	  'for family in "" red choke experimental blue accounting scheduling delay params headers; do \
 	    $(CARGO) check -p fairlane-qdisc --no-default-features --features "$$family" --locked; \
 	  done' \
+	  'for family in "" red choke experimental blue accounting scheduling delay classify; do \
+	    $(CARGO) check -p fairlane-capi --lib --no-default-features --features "$$family" --locked; \
+	  done' \
 	  '$(CARGO) check -p fairlane-link --locked' \
 	  '$(CARGO) clippy --manifest-path adapters/Cargo.toml --target-dir target/adapters --all-targets --locked -- -D warnings' \
 	  'scripts/elsewhere' \
@@ -67,7 +71,7 @@ check: debug release
 debug:
 	@scripts/steps debug \
 	  '$(CARGO) test --workspace --all-features --locked --no-fail-fast' \
-	  'for example in shaper vpn_egress own_packet own_discipline incast; do target/debug/examples/$$example; done'
+	  'for example in shaper vpn_egress own_packet packet_queue own_discipline incast; do target/debug/examples/$$example; done'
 
 # Together, so that the simulator is compiled once for all, and for `make build` and the wheel, which have the claims too.
 OPTIMISED = -p fairlane-sim -p fairlane-papers -p fairlane
@@ -83,12 +87,13 @@ release:
 	    CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) run --release --locked --manifest-path examples/$$example/Cargo.toml \
 	      --target-dir target/examples; \
 	  done' \
+	  '[ "$$(uname -s)" != Linux ] || CARGO_TARGET_DIR=$(CURDIR)/target/examples examples/firmware/run' \
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) test --release --locked --target-dir target/examples \
 	    --manifest-path examples/own-congestion-control/Cargo.toml' \
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) test --release --locked --manifest-path adapters/Cargo.toml --target-dir target/examples' \
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) run --release --locked --manifest-path examples/quinn/Cargo.toml \
 	    --target-dir target/examples' \
-	  'make --no-print-directory build PROFILE=release' \
+	  'make --no-print-directory build capi PROFILE=release' \
 	  'tests/chaos/run $(CURDIR)/target/release/fairlane' \
 	  'code=0; scripts/wasm || code=$$?; [ $$code != 2 ] || tests/skip/skips.py scripts/wasm wasm "nothing builds WebAssembly here"; \
 	    [ $$code = 0 ] || [ $$code = 2 ]' \
@@ -117,12 +122,17 @@ static:
 capi:
 	$(CARGO) build --profile $(PROFILE) --locked -p fairlane-capi --lib
 
+FAMILIES ?= default
+
+small:
+	$(CARGO) build --profile small --locked -p fairlane-capi --lib --no-default-features --features "$(FAMILIES)"
+
 PREFIX ?= /usr/local
 
 install-capi: capi
 	BUILT=target/$(PROFILE) crates/capi/install "$(PREFIX)"
 
-packages: build
+packages: build capi
 	@scripts/setup packages
 	packaging/build target/$(PROFILE)
 

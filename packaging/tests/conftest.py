@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from contextlib import contextmanager
@@ -60,14 +61,27 @@ def need_root() -> None:
 
 
 @pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Returns the packages of the programs that `make check` has built, by format."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Returns the packages of the programs and of the library that `make check` has built."""
     need("readelf", "strip")
-    for name in ("fairlane", "aqmrun"):
-        assert (PROGRAMS / name).is_file(), f"there is no {PROGRAMS / name}: run `make build PROFILE=release`"
+    for name in ("fairlane", "aqmrun", "libfairlane_capi.so"):
+        assert (PROGRAMS / name).is_file(), f"there is no {PROGRAMS / name}: run `make build capi PROFILE=release`"
     folder = tmp_path_factory.mktemp("packages")
     run(ROOT / "packaging/build", PROGRAMS, "deb", "rpm", OUT=str(folder))
-    return {file.suffix[1:]: file for file in folder.iterdir()}
+    return sorted(folder.iterdir())
+
+
+@pytest.fixture(scope="session")
+def packages(built: list[Path]) -> dict[str, Path]:
+    """Returns the packages of the programs, by format."""
+    return {file.suffix[1:]: file for file in built if file.name.startswith("fairlane")}
+
+
+@pytest.fixture(scope="session")
+def libraries(built: list[Path]) -> dict[str, Path]:
+    """Returns the packages of the library, by name and format, such as `libfairlane0.deb`."""
+    files = (file for file in built if file.name.startswith("lib"))
+    return {re.split(r"[-_][0-9]", file.name)[0] + file.suffix: file for file in files}
 
 
 @pytest.fixture(scope="session")

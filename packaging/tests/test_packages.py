@@ -30,6 +30,11 @@ def field(package: Path, name: str) -> str:
     return run("dpkg-deb", "--field", package, name).strip()
 
 
+def field_of_rpm(package: Path, name: str) -> str:
+    """Returns a field of a .rpm's header."""
+    return run("rpm", "-qp", "--qf", f"%{{{name}}}", package)
+
+
 def test_the_deb_has_all_files(packages: dict[str, Path]) -> None:
     """Would catch a file that is missing, and a program that cannot be executed."""
     need("dpkg-deb")
@@ -74,10 +79,61 @@ def test_the_deb_names_its_libraries(packages: dict[str, Path], tmp_path: Path) 
     assert field(packages["deb"], "Recommends") == "nftables | iptables, procps"
 
 
-def test_lintian_has_no_complaint(packages: dict[str, Path]) -> None:
+def test_lintian_has_no_complaint(packages: dict[str, Path], libraries: dict[str, Path]) -> None:
     """Would catch violations of Debian's policy."""
     need("lintian")
-    run("lintian", "--fail-on=error,warning", "--allow-root", packages["deb"])
+    debs = [packages["deb"], libraries["libfairlane0.deb"], libraries["libfairlane-dev.deb"]]
+    run("lintian", "--fail-on=error,warning", "--allow-root", *debs)
+
+
+def test_programs_are_built_with_the_library(libraries: dict[str, Path], tmp_path: Path) -> None:
+    """The program of docs/c.md, in a separate root. Would catch a file that is missing, and one in another place."""
+    need("dpkg-deb", "pkg-config", "cc")
+    root = tmp_path / "root"
+    for name in ("libfairlane0.deb", "libfairlane-dev.deb"):
+        run("dpkg-deb", "--extract", libraries[name], root)
+    [found] = root.glob("usr/lib/*/pkgconfig/fairlane.pc")
+    settings = {"PKG_CONFIG_SYSROOT_DIR": str(root), "PKG_CONFIG_LIBDIR": str(found.parent)}
+    source = tmp_path / "relay.c"
+    source.write_text((ROOT / "docs/c.md").read_text().split("```c\n")[1].split("```")[0])
+    flags = run("pkg-config", "--cflags", "--libs", "fairlane", **settings).split()
+    run("cc", "-Wall", "-Werror", "-o", tmp_path / "shared", source, *flags)
+    static = run("pkg-config", "--static", "--cflags", "--libs", "fairlane", **settings).split()
+    archive = str(found.parents[1] / "libfairlane.a")
+    static = [archive if flag == "-lfairlane" else flag for flag in static]
+    run("cc", "-Wall", "-Werror", "-o", tmp_path / "static", source, *static)
+    for name in ("shared", "static"):
+        command = [str(tmp_path / name), "chok"]
+        libdir = str(found.parents[1]) if name == "shared" else ""
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=60, env={"LD_LIBRARY_PATH": libdir}
+        )
+        assert 'did you mean "choke"?' in done.stderr
+    assert "libfairlane.so.0" in run("readelf", "--dynamic", tmp_path / "shared")
+    version = field(libraries["libfairlane0.deb"], "Version")
+    assert field(libraries["libfairlane-dev.deb"], "Depends") == f"libfairlane0 (= {version})"
+    assert (root / "usr/share/man/man3/libfairlane.3.gz").is_file()
+    licences = gzip.decompress((root / "usr/share/doc/libfairlane0/licences.gz").read_bytes()).decode()
+    assert "siphasher" in licences
+    assert "tokio" not in licences
+
+
+def test_the_rpms_of_the_library_are_right(libraries: dict[str, Path]) -> None:
+    """Would catch a library that rpm(8) does not find for the programs that need it."""
+    need("rpm")
+    shared, development = libraries["libfairlane0.rpm"], libraries["libfairlane-devel.rpm"]
+    version = field_of_rpm(shared, "VERSION")
+    files = run("rpm", "-qpl", shared, development).splitlines()
+    for path in [
+        f"/usr/lib64/libfairlane.so.{version}",
+        *(f"/usr/lib64/{name}" for name in ("libfairlane.so.0", "libfairlane.so", "libfairlane.a")),
+        "/usr/lib64/pkgconfig/fairlane.pc",
+        "/usr/include/fairlane.h",
+    ]:
+        assert path in files, path
+    assert "libfairlane.so.0()" in run("rpm", "-qp", "--provides", shared)
+    assert "libc.so.6(GLIBC_" in run("rpm", "-qp", "--requires", shared)
+    assert f"libfairlane0 = {version}" in run("rpm", "-qp", "--requires", development)
 
 
 def test_it_is_installed_and_removed(packages: dict[str, Path], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![expect(non_camel_case_types, reason = "types have their names in C")]
 
+#[cfg(feature = "classify")]
 mod classify;
 mod kinds;
 mod packet;
@@ -8,6 +9,7 @@ mod queue;
 mod status;
 mod text;
 
+#[cfg(feature = "classify")]
 pub use classify::fl_classify;
 pub use kinds::{FL_ABI_VERSION, fl_abi_version, fl_explain, fl_kinds, fl_reason_name};
 pub use packet::{FL_REASON_PURGED, FL_UNRESPONSIVE, fl_event, fl_packet};

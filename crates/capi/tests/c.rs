@@ -1,48 +1,18 @@
 //! The library, used from C.
 
+mod common;
+
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{env, fs};
 
+use common::{CRATE, Outcome, compile, installed, run, text};
 use fairlane_qdisc::{BoxQdisc, DropSink, Host, Kind, QdiscParameters, Rate, Reason, Seed, SimplePacket, Time};
-
-type Outcome = Result<(), Box<dyn std::error::Error>>;
-
-const CRATE: &str = env!("CARGO_MANIFEST_DIR");
-
-/// Returns the program that `source` becomes with `flags`, next to the libraries under test.
-fn compile(source: &Path, name: &str, flags: &[&str]) -> Result<PathBuf, Box<dyn std::error::Error>> {
-    let folder = env::current_exe()?.parent().ok_or("a program is in a folder")?.to_owned();
-    let program = folder.join(format!("capi-{name}"));
-    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let output = Command::new(compiler)
-        .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1", "-o"])
-        .arg(&program)
-        .arg(source)
-        .args(flags.iter().take_while(|flag| !flag.starts_with("-l")))
-        .arg(format!("-I{CRATE}/include"))
-        .arg(folder.join("libfairlane_capi.a"))
-        .args(flags.iter().skip_while(|flag| !flag.starts_with("-l")))
-        .args(["-lpthread", "-ldl", "-lm"])
-        .output()?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(program)
-}
 
 fn checks(name: &str, flags: &[&str]) -> Result<PathBuf, Box<dyn std::error::Error>> {
     compile(&Path::new(CRATE).join("tests/checks.c"), name, flags)
-}
-
-fn text(output: Output) -> Result<String, Box<dyn std::error::Error>> {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{} {errors}", output.status);
-    Ok(String::from_utf8(output.stdout)?)
-}
-
-fn run(program: &Path, mode: &str) -> Result<String, Box<dyn std::error::Error>> {
-    text(Command::new(program).arg(mode).output()?)
 }
 
 /// The course of a queue, as `checks.c` sums it up.
@@ -273,18 +243,6 @@ fn relayed(into: &UdpSocket, to: SocketAddr) -> std::io::Result<usize> {
     Ok(received)
 }
 
-/// Installs the library and returns the folder; `None` without pkg-config, which programs find it with.
-fn installed(name: &str) -> Result<Option<PathBuf>, Box<dyn std::error::Error>> {
-    if Command::new("pkg-config").arg("--version").output().is_err() {
-        skip::because("pkg-config", "there is no pkg-config");
-        return Ok(None);
-    }
-    let folder = env::current_exe()?.parent().ok_or("a program is in a folder")?.to_owned();
-    let prefix = folder.join(name);
-    text(Command::new(Path::new(CRATE).join("install")).arg(&prefix).env("BUILT", &folder).output()?)?;
-    Ok(Some(prefix))
-}
-
 /// Would catch a library that is installed without a part, and functions that the header or the man page lacks.
 #[test]
 fn an_installed_library_can_be_used() -> Outcome {
@@ -313,48 +271,6 @@ fn an_installed_library_can_be_used() -> Outcome {
     for name in names {
         assert!(header.contains(&format!("{name}(")) && page.contains(&format!(".Fn {name} ")), "{name}");
     }
-    Ok(())
-}
-
-/// Would catch a package for Go that does not build, or whose tests fail.
-#[test]
-fn the_package_for_go_passes_its_tests() -> Outcome {
-    let Some(prefix) = installed("capi-for-go")? else { return Ok(()) };
-    let folder = Path::new(CRATE).join("../../contrib/go");
-    let go = |arguments: &[&str]| {
-        let mut command = Command::new("go");
-        command.args(arguments).current_dir(&folder).env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-        command.env("LD_LIBRARY_PATH", prefix.join("lib")).env("GOPROXY", "off").env("CGO_ENABLED", "1").output()
-    };
-    if let Err(error) = go(&["version"]) {
-        skip::because("go", error.to_string());
-        return Ok(());
-    }
-    text(go(&["vet", "./..."])?)?;
-    let tested = text(go(&["test", "-count=1", "./..."])?)?;
-    assert!(tested.starts_with("ok"), "{tested}");
-    Ok(())
-}
-
-/// Would catch a module for ns-3 that does not build, or whose tests fail.
-#[test]
-fn the_module_for_ns3_passes_its_tests() -> Outcome {
-    let mut probe = Command::new("g++");
-    probe.args(["-std=c++17", "-fsyntax-only", "-include", "ns3/queue-disc.h", "-x", "c++", "/dev/null"]);
-    if !probe.output().is_ok_and(|output| output.status.success()) {
-        skip::because("ns-three", "g++ does not find ns3/queue-disc.h");
-        return Ok(());
-    }
-    let Some(prefix) = installed("capi-for-ns3")? else { return Ok(()) };
-    let tested = Command::new(Path::new(CRATE).join("../../contrib/ns3/run"))
-        .arg("test")
-        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
-        .env("BUILD", prefix.join("ns3"))
-        .output()?;
-    let (lines, errors) = (String::from_utf8_lossy(&tested.stdout), String::from_utf8_lossy(&tested.stderr));
-    assert!(tested.status.success() && lines.starts_with("PASS fairlane"), "{lines}{errors}");
-    // One test for each discipline, and others.
-    assert!(lines.matches("\n  PASS ").count() > Kind::ALL.len(), "{lines}");
     Ok(())
 }
 
