@@ -29,7 +29,9 @@ impl Expression {
         let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
         let arena = Arena::default();
         let file = File { code, path: () };
-        let modules = Loader::new(DEFINITIONS.iter().cloned()).load(&arena, file).map_err(|_| format!("this is not jq: {code}"))?;
+        let modules = Loader::new(DEFINITIONS.iter().cloned())
+            .load(&arena, file)
+            .map_err(|_| format!("this is not jq: {code}"))?;
         let filter = Compiler::default().with_funs(funs).compile(modules).map_err(|errors| {
             let names: Vec<&str> = errors.iter().flat_map(|(_, wrong)| wrong.iter().map(|(name, _)| *name)).collect();
             format!("jq does not know {} in: {code}", names.join(", "))
