@@ -73,7 +73,7 @@ debug:
 	  '$(CARGO) test --workspace --all-features --locked --no-fail-fast' \
 	  'for example in shaper vpn_egress own_packet packet_queue own_discipline incast; do target/debug/examples/$$example; done'
 
-# Together, so that the simulator is compiled once for all, and for `make build` and the wheel, which have the claims too.
+# Together, so that the simulator is compiled once for all of them. `make build` and the wheel use it too.
 OPTIMISED = -p fairlane-sim -p fairlane-papers -p fairlane
 
 release:

@@ -97,13 +97,21 @@ static int open_device(const char *name) {
   return device < 0 || ioctl(device, TUNSETIFF, &request) ? -1 : device;
 }
 
+/* A port in network order; 0 if that is none. */
+static in_port_t port_of(const char *text) {
+  char *end;
+  long port = strtol(text, &end, 10);
+  return end == text || *end || port < 1 || port > 65535 ? 0 : htons(port);
+}
+
 /* A socket at our port that takes datagrams of the other end alone. */
 static int open_peer(const char *port, const char *peer) {
-  struct sockaddr_in ours = {.sin_family = AF_INET, .sin_port = htons(atoi(port))}, theirs = ours;
+  struct sockaddr_in ours = {.sin_family = AF_INET, .sin_port = port_of(port)}, theirs = ours;
   char address[INET_ADDRSTRLEN] = "", *colon = strchr(peer, ':');
   if (!colon || colon - peer >= (ptrdiff_t)sizeof address) return errno = EINVAL, -1;
   memcpy(address, peer, colon - peer);
-  theirs.sin_port = htons(atoi(colon + 1));
+  theirs.sin_port = port_of(colon + 1);
+  if (!ours.sin_port || !theirs.sin_port) return errno = EINVAL, -1;
   if (inet_pton(AF_INET, address, &theirs.sin_addr) != 1) return errno = EINVAL, -1;
   int socket_ = socket(AF_INET, SOCK_DGRAM, 0);
   if (bind(socket_, (struct sockaddr *)&ours, sizeof ours)) return -1;
@@ -118,14 +126,22 @@ int main(int count, char **words) {
   if (getrandom(random, sizeof random, 0) != sizeof random) return perror("tunnel: getrandom"), 1;
   fl_queue *queue = fl_queue_new(words[5], rate, random[0], on_event, NULL, error, sizeof error);
   if (!queue) return fprintf(stderr, "tunnel: %s\n", error), 2;
-  int device = open_device(words[1]), peer = open_peer(words[2], words[3]);
-  if (device < 0 || peer < 0) return perror(device < 0 ? words[1] : words[3]), fl_queue_free(queue), 1;
+  int device = open_device(words[1]);
+  if (device < 0) return perror(words[1]), fl_queue_free(queue), 1;
+  int peer = open_peer(words[2], words[3]);
+  if (peer < 0) return perror(words[3]), fl_queue_free(queue), 1;
+  /* A signal between a look at `stopped` and the wait would be lost, so signals come during waits alone. */
+  sigset_t blocked, before;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGTERM);
+  sigaddset(&blocked, SIGINT);
+  sigprocmask(SIG_BLOCK, &blocked, &before);
   sigaction(SIGTERM, &(struct sigaction){.sa_handler = stop}, NULL);
   sigaction(SIGINT, &(struct sigaction){.sa_handler = stop}, NULL);
 
-  while (!stopped && !fl_error(queue)) {
+  while (!stopped) {
     fl_packet packet;
-    fl_status status = {0};
+    fl_status status;
     uint64_t at;
     while ((at = now()) >= free_at && fl_dequeue(queue, at, &packet) == 1) {
       struct packet *next = (void *)(uintptr_t)packet.handle;
@@ -137,11 +153,11 @@ int main(int count, char **words) {
       free_at = (at - free_at < LATE ? free_at : at) + packet.bytes * UINT64_C(8000000000) / rate;
     }
     /* Wait for packets; where some wait in the queue, until the link is free and the discipline lets one go. */
-    fl_get_status(queue, &status);
+    if (fl_get_status(queue, &status)) break;
     uint64_t next = at < free_at ? free_at : status.ready_at, wait = next > at ? next - at : 0;
     struct timespec timeout = {.tv_sec = wait / 1000000000, .tv_nsec = wait % 1000000000};
     struct pollfd ready[] = {{.fd = device, .events = POLLIN}, {.fd = peer, .events = POLLIN}};
-    if (ppoll(ready, 2, status.packets ? &timeout : NULL, NULL) <= 0) continue;
+    if (ppoll(ready, 2, status.packets ? &timeout : NULL, &before) <= 0) continue;
     if (ready[0].revents & POLLERR) break; /* The device is gone. */
     if (ready[0].revents) read_device(device, queue, random[1]);
     if (ready[1].revents) read_peer(peer, device);

@@ -13,7 +13,7 @@ struct choke_packet {
 struct choke;
 
 /* Makes a queue of up to `limit` packets, with CHOKe's two thresholds in packets, for a link of `rate` bit/s. `dropped` is
- * called for each dropped packet, whose handle is the program's again. Returns NULL for thresholds that do not fit.
+ * called for each dropped packet, whose handle is the program's again; it may not be NULL. Returns NULL for thresholds that do not fit.
  */
 struct choke *choke_new(uint32_t limit, uint32_t min, uint32_t max, uint64_t rate, uint64_t seed,
                         void (*dropped)(void *context, const struct choke_packet *packet), void *context);

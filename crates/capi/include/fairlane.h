@@ -159,8 +159,8 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- Finds flow, hosts, TOS and size of an IP packet: `ip` are its first bytes, `length` how many there are. The handle,
- the label and the flags of `packet` stay.
+ Finds flow, hosts, TOS and size of an IP packet: `ip` are its first bytes, `length` how many there are. The handle
+ and the label of `packet` stay. FL_UNRESPONSIVE is set, or cleared for TCP, SCTP and DCCP.
 
  A flow has addresses, protocol and ports in common. All fragments between two hosts with the same protocol are one
  flow, since later fragments have no ports. The size is that of the header, or `length` where the header has none, as

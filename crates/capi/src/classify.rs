@@ -5,10 +5,10 @@ use std::slice;
 
 use fairlane_qdisc::headers::{FlowKeys, FlowsBy, Headers, LinkType};
 
-use crate::fl_packet;
+use crate::packet::{FL_UNRESPONSIVE, fl_packet};
 
-/// Finds flow, hosts, TOS and size of an IP packet: `ip` are its first bytes, `length` how many there are. The handle,
-/// the label and the flags of `packet` stay.
+/// Finds flow, hosts, TOS and size of an IP packet: `ip` are its first bytes, `length` how many there are. The handle
+/// and the label of `packet` stay. FL_UNRESPONSIVE is set, or cleared for TCP, SCTP and DCCP.
 ///
 /// A flow has addresses, protocol and ports in common. All fragments between two hosts with the same protocol are one
 /// flow, since later fragments have no ports. The size is that of the header, or `length` where the header has none, as
@@ -36,6 +36,8 @@ pub unsafe extern "C" fn fl_classify(packet: *mut fl_packet, ip: *const u8, leng
     packet.source = keys.source(flow).max(1);
     packet.destination = keys.destination(flow).max(1);
     packet.tos = headers.tos;
+    packet.flags &= !FL_UNRESPONSIVE;
+    packet.flags |= if headers.flow.responsive() { 0 } else { FL_UNRESPONSIVE };
     let header = match source {
         IpAddr::V4(_) => u32::from(word(data, 2)),
         IpAddr::V6(_) => {

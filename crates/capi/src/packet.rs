@@ -54,19 +54,25 @@ pub(crate) struct Told {
     event: fl_event,
     ctx: *mut c_void,
     pub(crate) now: u64,
+    /// The handle of the packet that arrives, until it is dropped.
+    pub(crate) arrival: Option<u64>,
+    /// The reason of the last drop.
+    reason: u32,
     /// The handle of the packet in whose arrival the queue died, which stays the caller's.
     refused: Option<u64>,
 }
 
 impl Told {
     pub(crate) const fn new(event: fl_event, ctx: *mut c_void) -> Self {
-        Self { event, ctx, now: 0, refused: None }
+        Self { event, ctx, now: 0, arrival: None, reason: 0, refused: None }
     }
 
-    /// Notes that the queue has died as the packet with this handle arrived.
+    /// Notes that the queue has died as a packet arrived. Returns the reason for which that was dropped before; `None`
+    /// if it was not, and is the caller's.
     #[cold]
-    pub(crate) const fn refuse(&mut self, handle: u64) {
-        self.refused = Some(handle);
+    pub(crate) const fn refuse(&mut self) -> Option<u32> {
+        self.refused = self.arrival;
+        if self.refused.is_some() { None } else { Some(self.reason) }
     }
 
     fn tell(&self, packet: &fl_packet, reason: u32, marked: bool) {
@@ -93,7 +99,10 @@ impl Told {
 
 impl DropSink<Held> for Told {
     fn dropped(&mut self, _now: Time, packet: Held, reason: Reason) {
-        self.tell(&packet.leave(), number_of(reason), false);
+        let packet = packet.leave();
+        self.arrival.take_if(|handle| *handle == packet.handle);
+        self.reason = number_of(reason);
+        self.tell(&packet, self.reason, false);
     }
 
     fn marked(&mut self, _now: Time, packet: &Held, reason: Reason) {

@@ -111,17 +111,15 @@ pub unsafe extern "C" fn fl_enqueue(queue: *mut fl_queue, now: u64, packet: *con
     // The caller's packet is copied before its event function can free it.
     // SAFETY: the caller promises it.
     let packet = unsafe { packet.read() };
-    let was_alive = queue.error.is_none();
+    if queue.error.is_some() {
+        return FL_DEAD;
+    }
+    queue.told.arrival = Some(packet.handle);
     let fate = queue.call(now, |queue, now| queue.discipline.get_mut().enqueue(now, Held(packet), &mut queue.told));
     match fate {
         Some(Fate::Queued | Fate::Marked(_)) => 0,
         Some(Fate::Dropped(reason)) => number_of(reason) as i32,
-        None => {
-            if was_alive {
-                queue.told.refuse(packet.handle);
-            }
-            FL_DEAD
-        }
+        None => queue.told.refuse().map_or(FL_DEAD, |reason| reason as i32),
     }
 }
 
@@ -142,20 +140,22 @@ pub unsafe extern "C" fn fl_enqueue_burst(
     if packets.is_null() {
         return 0;
     }
-    let was_alive = queue.error.is_none();
-    let (mut taken, mut handle) = (0, 0);
+    if queue.error.is_some() {
+        return 0;
+    }
+    let mut taken = 0;
     let done = queue.call(now, |queue, now| {
         let discipline = queue.discipline.get_mut();
         while taken < count {
             // SAFETY: `taken` is below `count`, and the caller promises so many.
             let packet = unsafe { packets.add(taken).read() };
-            handle = packet.handle;
+            queue.told.arrival = Some(packet.handle);
             discipline.enqueue(now, Held(packet), &mut queue.told);
             taken += 1;
         }
     });
-    if done.is_none() && was_alive {
-        queue.told.refuse(handle);
+    if done.is_none() && queue.told.refuse().is_some() {
+        taken += 1;
     }
     taken
 }

@@ -11,11 +11,11 @@ use serde_json::Value;
 /// Functions that every program can use.
 const PRELUDE: &str = include_str!("prelude.jq");
 
-/// What every program can use: the definitions of jq, then those of [`PRELUDE`]. To parse them takes longer than to
-/// compile a program.
-static DEFINITIONS: LazyLock<Vec<Def>> = LazyLock::new(|| {
-    let ours = parse(PRELUDE, |parser| parser.defs()).unwrap_or_default();
-    jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours).collect()
+/// The definitions that every program can use: those of jq, then those of [`PRELUDE`]. To parse them takes longer than
+/// to compile a program.
+static DEFINITIONS: LazyLock<Option<Vec<Def>>> = LazyLock::new(|| {
+    let ours = parse(PRELUDE, |parser| parser.defs())?;
+    Some(jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours).collect())
 });
 
 /// A compiled program.
@@ -26,10 +26,11 @@ pub(crate) struct Expression {
 impl Expression {
     /// Compiles `code`; the error describes the problem.
     pub(crate) fn new(code: &str) -> Result<Self, String> {
+        let definitions = DEFINITIONS.as_ref().ok_or("prelude.jq is not jq")?;
         let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
         let arena = Arena::default();
         let file = File { code, path: () };
-        let modules = Loader::new(DEFINITIONS.iter().cloned())
+        let modules = Loader::new(definitions.iter().cloned())
             .load(&arena, file)
             .map_err(|_| format!("this is not jq: {code}"))?;
         let filter = Compiler::default().with_funs(funs).compile(modules).map_err(|errors| {

@@ -8,11 +8,10 @@
 #![allow(clippy::disallowed_methods, reason = "the emulator's packets have times of the system's clock")]
 
 use std::cell::RefCell;
-use std::collections::hash_map::DefaultHasher;
 use std::fmt::Debug;
-use std::hash::{Hash, Hasher};
 use std::time::{Duration, Instant};
 
+use fairlane_qdisc::headers::{FlowKeys, FlowsBy, Headers, LinkType};
 use fairlane_qdisc::{
     DropSink, FlowKey, Host, ParameterError, Qdisc as _, QdiscParameters, Rate, Reason, ReplaceableQdisc, Seed, Time,
 };
@@ -62,17 +61,9 @@ impl<P: Packet> fairlane_qdisc::Packet for Queued<P> {
     fn mark_ce(&mut self) {}
 }
 
-/// Returns the flow of a frame: its addresses, protocol and ports. All other frames are one flow.
+/// Returns the flow of a frame. Nobody attacks an emulator, so the secret is none.
 pub(crate) fn flow(frame: &[u8]) -> FlowKey {
-    let ip = frame.get(14..).unwrap_or_default();
-    let (protocol, addresses, header) = match ip.first().map(|first| first >> 4) {
-        Some(4) => (ip.get(9), ip.get(12..20), usize::from(ip[0] & 0xf) * 4),
-        Some(6) => (ip.get(6), ip.get(8..40), 40),
-        _ => (None, None, 0),
-    };
-    let mut hasher = DefaultHasher::new();
-    (protocol, addresses, ip.get(header..header + 4)).hash(&mut hasher);
-    FlowKey::new(hasher.finish())
+    FlowKeys::new(FlowsBy::FiveTuple, 0).of(&Headers::read(LinkType::Ethernet, frame, frame.len() as u32))
 }
 
 /// Counts the dropped packets: the emulator does not ask for them.
@@ -183,10 +174,10 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Makes a frame with a packet of `bytes` bytes from this port.
+    /// Makes a frame with a packet of UDP of `bytes` bytes from this port.
     pub(crate) fn new(port: u16, bytes: usize, arrival: Instant) -> Self {
         let mut frame = vec![0; 14 + bytes];
-        frame[14] = 0x45;
+        (frame[12], frame[14], frame[23]) = (0x08, 0x45, 17);
         frame[34..36].copy_from_slice(&port.to_be_bytes());
         Self { bytes: frame, arrival }
     }

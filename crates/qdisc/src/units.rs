@@ -306,7 +306,7 @@ fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result
 
 /// Writes `value` in the largest of `units` that divides it.
 fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
-    let fits = |&&(name, scale): &&(&str, u64)| value >= scale && value % scale == 0 && !name.ends_with("ib");
+    let fits = |&&(name, scale): &&(&str, u64)| value >= scale && value.is_multiple_of(scale) && !name.ends_with("ib");
     let (name, scale) = units.iter().filter(fits).max_by_key(|(_, scale)| *scale).unwrap_or(&units[0]);
     f.pad(&format!("{}{name}", value / scale))
 }

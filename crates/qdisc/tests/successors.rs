@@ -69,13 +69,14 @@ const PAPER: [(&str, &str); 4] = [("limit", "300p"), ("min", "100p"), ("max", "2
 /// One heavy flow of half the packets, and 32 others; every third packet can be marked.
 fn mixed(id: u64, chance: &mut Stream) -> SimplePacket {
     let flow = if chance.below(2) == 0 { 0 } else { 1 + u64::from(chance.below(32)) };
-    SimplePacket { ecn_capable: id % 3 == 0, ..SimplePacket::new(flow, 1000) }
+    SimplePacket { ecn_capable: id.is_multiple_of(3), ..SimplePacket::new(flow, 1000) }
 }
 
 /// If no two packets belong to the same flow, every discipline that builds on RED makes RED's decisions.
 #[test]
 fn the_successors_over_red_are_red_among_strangers() -> Outcome {
-    let stranger = |id: u64, _: &mut Stream| SimplePacket { ecn_capable: id % 3 == 0, ..SimplePacket::new(id, 1000) };
+    let stranger =
+        |id: u64, _: &mut Stream| SimplePacket { ecn_capable: id.is_multiple_of(3), ..SimplePacket::new(id, 1000) };
     let red = run(&mut build(Kind::Red, &PAPER)?, stranger);
     assert!(red.drops(Reason::Early) > 100 && red.marked.len() > 100);
     for kind in [Kind::Choked, Kind::Sac, Kind::Rechoke] {

@@ -52,8 +52,9 @@ def replay(  # noqa: PLR0913 - all have defaults but two
             Those written in Python take turns on one core.
         rate: The rate of the link that they feed, such as ``10mbit``, or a number in bit/s.
         seed: The seed of all randomness, 0 to 2**63 - 1.
-        flows: The packets that are one flow: those with the same addresses, protocol and ports, of the outer or the
-            inner header of a tunnel, the same two addresses, or the same address of one end.
+        flows: The packets that are one flow: ``five-tuple`` for those with the same addresses, protocol and ports,
+            ``inner`` for the same of the inner headers of tunnels, ``address-pair`` for the same two addresses,
+            ``source-address`` and ``destination-address`` for the same address of one end.
         jobs: How many cores to use; all of them when it is not given.
         progress: True to show a bar, or a function that is called with the number of finished queues and of all.
 

@@ -1,6 +1,6 @@
 //! Dead queues, packets that have been asked for, changes and purges.
 
-use fairlane_qdisc::{DropSink, Fate};
+use fairlane_qdisc::{DropSink, Fate, Reason};
 
 use super::*;
 
@@ -27,22 +27,32 @@ fn an_error_of_the_library_ends_its_queue_alone() {
 }
 
 /// Panics when the third packet comes.
-struct Failing(Vec<Held>, Counters);
+#[derive(Default)]
+struct Failing {
+    packets: Vec<Held>,
+    counters: Counters,
+    /// It drops that packet before.
+    drops: bool,
+}
 
 impl Qdisc<Held> for Failing {
-    fn enqueue(&mut self, _now: Time, packet: Held, _sink: &mut dyn DropSink<Held>) -> Fate {
-        self.0.push(packet);
-        assert!(self.0.len() < 3, "no room");
+    fn enqueue(&mut self, now: Time, packet: Held, sink: &mut dyn DropSink<Held>) -> Fate {
+        if self.drops && self.packets.len() == 2 {
+            sink.dropped(now, packet, Reason::Limit);
+            panic!("no room");
+        }
+        self.packets.push(packet);
+        assert!(self.packets.len() < 3, "no room");
         Fate::Queued
     }
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<Held>) -> Option<Held> {
-        self.0.pop()
+        self.packets.pop()
     }
     fn status(&self) -> Status {
-        Status::new(self.0.len(), 0)
+        Status::new(self.packets.len(), 0)
     }
     fn counters(&self) -> &Counters {
-        &self.1
+        &self.counters
     }
 }
 
@@ -54,25 +64,25 @@ unsafe extern "C" fn tell(ctx: *mut c_void, _now: u64, packet: *const fl_packet,
 /// Would catch a packet that is the caller's after FL_DEAD and is told as well, and one that is lost.
 #[test]
 fn dead_queues_give_each_packet_back_once() {
-    for burst in [false, true] {
+    for (burst, drops) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut told: Vec<u64> = Vec::new();
         let ctx = (&raw mut told).cast();
         // SAFETY: the text ends with a zero, and the event function can be called with the list.
         unsafe {
             let queue = fl_queue_new(c"droptail".as_ptr(), 0, 1, Some(tell), ctx, ptr::null_mut(), 0);
-            (*queue).discipline = Discipline::First(Box::new(Failing(Vec::new(), Counters::default())));
+            (*queue).discipline = Discipline::First(Box::new(Failing { drops, ..Failing::default() }));
             let packets = [7, 8, 9].map(|handle| fl_packet { handle, bytes: 1, ..fl_packet::default() });
             if burst {
-                assert_eq!(fl_enqueue_burst(queue, 0, packets.as_ptr(), 3), 2);
+                assert_eq!(fl_enqueue_burst(queue, 0, packets.as_ptr(), 3), if drops { 3 } else { 2 });
             } else {
                 let came = packets.map(|packet| fl_enqueue(queue, 0, &raw const packet));
-                assert_eq!(came, [0, 0, FL_DEAD]);
+                assert_eq!(came, [0, 0, if drops { 1 } else { FL_DEAD }]);
             }
             // The queue does not take this one either.
             assert_eq!(fl_enqueue(queue, 0, &raw const packets[0]), FL_DEAD);
             fl_queue_free(queue);
         }
-        assert_eq!(told, [7, 8]);
+        assert_eq!(told, if drops { &[9, 7, 8][..] } else { &[7, 8] });
     }
 }
 

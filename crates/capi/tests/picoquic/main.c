@@ -39,7 +39,7 @@ void picoquictest_sim_link_enqueue(picoquictest_sim_link_t *link, picoquictest_s
 static picoquictest_sim_packet_t *made(uint64_t number) {
   picoquictest_sim_packet_t *packet = calloc(1, sizeof *packet);
   struct sockaddr_in *from = (void *)&packet->addr_from, *to = (void *)&packet->addr_to;
-  /* A fifth of the packets are of one flow, and a half can be marked. */
+  /* A fifth of the packets are of one flow, and two fifths can be marked. */
   uint64_t flow = number % 5 ? number * 7 % 40 : 100;
   from->sin_family = to->sin_family = AF_INET;
   from->sin_port = htons(1000 + flow);

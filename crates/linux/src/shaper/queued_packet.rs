@@ -111,7 +111,8 @@ impl QueuedPacket {
         }
     }
 
-    /// Takes the flow as `keys` define it.
+    /// Takes the flow as `keys` define it, by the header that was read: a packet that came before a change to or from
+    /// `inner` keeps its header.
     pub(crate) fn set_flow(&mut self, keys: &FlowKeys) {
         self.key = keys.key(self.flow);
     }

@@ -1,18 +1,16 @@
 //! Changes of the traffic class in a packet's IP header.
 
-use etherparse::Ipv4HeaderSlice;
-
 /// The two ECN bits of a traffic class (RFC 3168). Both set mean Congestion Experienced.
 const ECN: u8 = 0b11;
 
-/// Sets Congestion Experienced in the IP header that begins at `ip_at` of `data`, and the checksum of an IPv4 header,
-/// if the header was captured whole.
+/// Sets Congestion Experienced in the IP header that begins at `ip_at` of `data`, and changes the checksum of an IPv4
+/// header as much. Without the bytes of the class and of the checksum nothing changes.
 pub fn mark_ce(data: &mut [u8], ip_at: usize) {
     change_class(data, ip_at, |class| class | ECN);
 }
 
-/// Clears the DSCP (RFC 2474) in the IP header that begins at `ip_at` of `data`, and sets the checksum of an IPv4
-/// header, if the header was captured whole.
+/// Clears the DSCP (RFC 2474) in the IP header that begins at `ip_at` of `data`, and changes the checksum as
+/// [`mark_ce`] does.
 pub fn clear_dscp(data: &mut [u8], ip_at: usize) {
     change_class(data, ip_at, |class| class & ECN);
 }
@@ -26,12 +24,13 @@ fn change_class(data: &mut [u8], ip_at: usize, change: impl Fn(u8) -> u8) {
             let class = change(*first << 4 | *second >> 4);
             (*first, *second) = (*first & 0xf0 | class >> 4, class << 4 | *second & 0x0f);
         }
-        [first, second, ..] if *first >> 4 == 4 => {
+        // A checksum that is wrong stays wrong: it is changed by as much as the class is (RFC 1624, equation 3).
+        [first, second, _, _, _, _, _, _, _, _, high, low, ..] if *first >> 4 == 4 => {
+            let before = u16::from(*second);
             *second = change(*second);
-            let sum = Ipv4HeaderSlice::from_slice(ip).map(|header| header.to_header().calc_header_checksum());
-            if let (Ok(sum), Some(place)) = (sum, ip.get_mut(10..12)) {
-                place.copy_from_slice(&sum.to_be_bytes());
-            }
+            let sum = u32::from(!u16::from_be_bytes([*high, *low])) + u32::from(!before) + u32::from(*second);
+            let folded = (sum & 0xffff) + (sum >> 16);
+            [*high, *low] = (!((folded & 0xffff) + (folded >> 16)) as u16).to_be_bytes();
         }
         _ => {}
     }
@@ -54,6 +53,11 @@ mod tests {
         let changed: Vec<usize> = (0..data.len()).filter(|at| data[*at] != before[*at]).collect();
         assert_eq!(changed, [3, 13]);
         // RFC 8200: version, traffic class, flow label.
+        // Would catch a header that was damaged on its way and is right after a mark.
+        let mut wrong = before;
+        wrong[13] ^= 1;
+        mark_ce(&mut wrong, 2);
+        assert_eq!(wrong[12..14], [0xb8, 0x5d]);
         let mut six = [0x60, 0x20, 0x12, 0x34];
         mark_ce(&mut six, 0);
         assert_eq!(six, [0x60, 0x30, 0x12, 0x34]);

@@ -13,7 +13,7 @@ pub enum FlowsBy {
     /// Source and destination address, protocol and ports: `five-tuple`.
     #[default]
     FiveTuple,
-    /// The same of the innermost IP header of a tunnel of IP in IP or GRE, and elsewhere of the only one: `inner`.
+    /// As [`FiveTuple`](Self::FiveTuple), of the innermost IP header in tunnels of GRE and IP in IP: `inner`.
     /// [`Headers::by`](super::Headers::by) finds it.
     Inner,
     /// Source and destination address: `address-pair`.

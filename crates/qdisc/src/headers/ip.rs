@@ -1,7 +1,8 @@
 //! IPv4 and IPv6 headers.
 
 use etherparse::{
-    IpAuthHeaderSlice, Ipv6ExtensionsSlice, Ipv6FragmentHeaderSlice, Ipv6RawExtHeaderSlice, LaxIpSlice, ip_number,
+    IpAuthHeaderSlice, IpNumber, Ipv6ExtensionsSlice, Ipv6FragmentHeaderSlice, Ipv6RawExtHeaderSlice, LaxIpSlice,
+    ip_number,
 };
 
 use super::Fragment;
@@ -9,12 +10,16 @@ use super::flow::{FlowId, has_ports};
 
 /// Returns the flow of a packet, and its position in a fragmented datagram.
 pub(super) fn flow(ip: &LaxIpSlice<'_>) -> (FlowId, Option<Fragment>) {
-    let fragment = fragment(ip);
+    // All fragments have the protocol that is in front of the data: only the first one has headers behind it.
+    let (protocol, fragment) = match fragment(ip) {
+        Some((protocol, fragment)) => (protocol, Some(fragment)),
+        None => (ip.payload_ip_number(), None),
+    };
     let flow = FlowId::Ip {
-        protocol: ip.payload_ip_number().0,
+        protocol: protocol.0,
         source: ip.source_addr(),
         destination: ip.destination_addr(),
-        ports: ports(ip, fragment),
+        ports: ports(ip, protocol, fragment),
     };
     (flow, fragment)
 }
@@ -27,13 +32,14 @@ pub(super) fn tos(ip: &LaxIpSlice<'_>) -> u8 {
     }
 }
 
-/// Returns the position in a fragmented datagram; `None` for a whole datagram.
-pub(super) fn fragment(ip: &LaxIpSlice<'_>) -> Option<Fragment> {
+/// Returns the protocol of a fragmented datagram, and the packet's position in it; `None` for a whole datagram.
+pub(super) fn fragment(ip: &LaxIpSlice<'_>) -> Option<(IpNumber, Fragment)> {
     match ip {
         LaxIpSlice::Ipv4(ip) => {
             let header = ip.header();
             let (first, identification) = (header.fragments_offset().value() == 0, header.identification());
-            header.is_fragmenting_payload().then_some(Fragment { identification: u32::from(identification), first })
+            let fragment = Fragment { identification: u32::from(identification), first };
+            header.is_fragmenting_payload().then_some((header.protocol(), fragment))
         }
         LaxIpSlice::Ipv6(ip) => ipv6_fragment(ip.extensions()),
     }
@@ -41,7 +47,7 @@ pub(super) fn fragment(ip: &LaxIpSlice<'_>) -> Option<Fragment> {
 
 /// The library's own iterator takes for granted that the last header was captured whole (etherparse 0.21), and reads
 /// beyond it.
-fn ipv6_fragment(extensions: &Ipv6ExtensionsSlice<'_>) -> Option<Fragment> {
+fn ipv6_fragment(extensions: &Ipv6ExtensionsSlice<'_>) -> Option<(IpNumber, Fragment)> {
     let (mut next, mut rest) = (extensions.first_header()?, extensions.slice());
     loop {
         let length;
@@ -50,7 +56,8 @@ fn ipv6_fragment(extensions: &Ipv6ExtensionsSlice<'_>) -> Option<Fragment> {
                 let header = Ipv6FragmentHeaderSlice::from_slice(rest).ok()?;
                 if header.is_fragmenting_payload() {
                     let first = header.fragment_offset().value() == 0;
-                    return Some(Fragment { identification: header.identification(), first });
+                    let fragment = Fragment { identification: header.identification(), first };
+                    return Some((header.next_header(), fragment));
                 }
                 (header.next_header(), header.slice().len())
             }
@@ -69,9 +76,9 @@ fn ipv6_fragment(extensions: &Ipv6ExtensionsSlice<'_>) -> Option<Fragment> {
 }
 
 /// The first four bytes above IP, where they are ports and were captured.
-fn ports(ip: &LaxIpSlice<'_>, fragment: Option<Fragment>) -> Option<(u16, u16)> {
+fn ports(ip: &LaxIpSlice<'_>, protocol: IpNumber, fragment: Option<Fragment>) -> Option<(u16, u16)> {
     let payload = ip.payload();
-    if !has_ports(payload.ip_number.0) || fragment.is_some_and(|fragment| !fragment.first) {
+    if !has_ports(protocol.0) || fragment.is_some_and(|fragment| !fragment.first) {
         return None;
     }
     let &[a, b, c, d] = payload.payload.first_chunk()?;

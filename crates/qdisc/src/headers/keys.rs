@@ -61,8 +61,7 @@ impl FlowKeys {
         FlowKey::new(self.key_by(self.by, flow))
     }
 
-    /// Returns the number of the connection, and the direction, of packets with these fields in common, under any
-    /// definition of flows.
+    /// Returns the hash of addresses, protocol and ports, regardless of the definition of flows.
     #[must_use]
     pub fn connection(&self, flow: FlowId) -> u64 {
         self.key_by(FlowsBy::FiveTuple, flow)
@@ -141,6 +140,7 @@ impl Fields {
 
     fn put(&mut self, field: &[u8]) {
         let end = self.length + field.len();
+        debug_assert!(end <= Self::MAX, "all fields have room");
         if let Some(place) = self.bytes.get_mut(self.length..end) {
             place.copy_from_slice(field);
             self.length = end;

@@ -1,8 +1,9 @@
 //! The layers between the beginning of a packet and IP.
 //!
 //! **Source.** VLAN tags: IEEE 802.1Q and 802.1ad. LLC and SNAP: IEEE 802.2, RFC 1042. PPP: RFC 1661, in frames as of
-//! HDLC RFC 1662. Cisco's HDLC: RFC 1547, section 4.3.1. PPPoE: RFC 2516. MPLS: RFC 3032, in PPP too; that IP is told
-//! by its version is RFC 4928.
+//! HDLC RFC 1662. Cisco's HDLC: RFC 1547, section 4.3.1. PPPoE: RFC 2516. MPLS: RFC 3032, in PPP too.
+
+use etherparse::Ipv4HeaderSlice;
 
 /// A header, as the one before it names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(super) enum Layer {
     PppoeSession,
     /// An entry of an MPLS label stack.
     Mpls,
+    /// The payload of MPLS, which tells no protocol.
+    Untold,
     /// IPv4 or IPv6.
     Ip,
 }
@@ -34,14 +37,17 @@ pub(super) enum Inside {
     Other(u16),
 }
 
-/// The most headers on the way to IP: more are nobody's network.
+/// The most headers on the way to IP, which bounds the work for a packet.
 const MOST_LAYERS: usize = 16;
+
+/// The shortest Ethernet frame without its check sequence. Shorter packets are padded.
+const SHORTEST_FRAME: usize = 60;
 
 /// Length of an Ethernet header.
 pub(super) const ETHERNET: usize = 14;
 
 /// Below this an Ethernet type is the length of an IEEE 802.3 frame.
-const FIRST_ETHER_TYPE: u16 = 0x600;
+pub(super) const FIRST_ETHER_TYPE: u16 = 0x600;
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -52,19 +58,35 @@ const MPLS: u16 = 0x8847;
 const MPLS_UPSTREAM: u16 = 0x8848;
 const PPPOE_SESSION: u16 = 0x8864;
 
-/// Finds IP in `data` behind the headers that begin with `layer` at `at`.
-pub(super) fn find_ip(mut layer: Layer, data: &[u8], mut at: usize) -> Inside {
+/// Finds IP behind the headers that begin with `layer` at `at`. `data` are the first bytes of `length`.
+pub(super) fn find_ip(mut layer: Layer, data: &[u8], mut at: usize, length: usize) -> Inside {
     let mut ether_type = 0;
     for _ in 0..MOST_LAYERS {
         match layer {
             Layer::Ip | Layer::EtherType(IPV4 | IPV6) => return Inside::Ip(at),
+            Layer::Untold if is_ip(data.get(at..).unwrap_or_default(), at, length) => return Inside::Ip(at),
             Layer::EtherType(number) => ether_type = if number < FIRST_ETHER_TYPE { 0 } else { number },
             _ => {}
         }
-        let Some((next, length)) = layer.next(data.get(at..).unwrap_or_default()) else { break };
-        (layer, at) = (next, at + length);
+        let Some((next, header)) = layer.next(data.get(at..).unwrap_or_default()) else { break };
+        (layer, at) = (next, at + header);
     }
     Inside::Other(ether_type)
+}
+
+/// Returns true if IP begins with `data`, at `at` of a packet of `length` bytes, by more than its first four bits (RFC
+/// 4928): a pseudowire's payload may begin with an Ethernet address. IPv4 has the right checksum, IPv6 the right
+/// length.
+fn is_ip(data: &[u8], at: usize, length: usize) -> bool {
+    match data.first().map(|first| first >> 4) {
+        Some(4) => Ipv4HeaderSlice::from_slice(data)
+            .is_ok_and(|header| header.header_checksum() == header.to_header().calc_header_checksum()),
+        Some(6) => word(data, 4).is_some_and(|payload| {
+            let end = at + 40 + usize::from(payload);
+            end == length || (end < length && length <= SHORTEST_FRAME)
+        }),
+        _ => false,
+    }
 }
 
 impl Layer {
@@ -76,7 +98,7 @@ impl Layer {
             Self::EtherType(PPPOE_SESSION) => Some((Self::PppoeSession, 0)),
             Self::EtherType(MPLS | MPLS_UPSTREAM) => Some((Self::Mpls, 0)),
             Self::EtherType(length) if length < FIRST_ETHER_TYPE => Some((Self::Llc, 0)),
-            Self::EtherType(_) | Self::Ip => None,
+            Self::EtherType(_) | Self::Untold | Self::Ip => None,
             // SNAP with the organization code of Ethernet types.
             Self::Llc => match data {
                 [0xaa, 0xaa, 3, 0, 0, 0, ..] => Some((Self::EtherType(word(data, 6)?), 8)),
@@ -92,7 +114,7 @@ impl Layer {
             Self::PppoeSession => matches!(data, [0x11, 0, ..]).then_some((Self::Ppp, 6)),
             Self::Mpls => match data {
                 [_, _, entry, _, ..] if entry & 1 == 0 => Some((Self::Mpls, 4)),
-                [_, _, _, _, first, ..] if matches!(first >> 4, 4 | 6) => Some((Self::Ip, 4)),
+                [_, _, _, _, ..] => Some((Self::Untold, 4)),
                 _ => None,
             },
         }

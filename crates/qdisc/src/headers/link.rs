@@ -83,22 +83,24 @@ impl LinkType {
         }
     }
 
-    /// Reads a packet down to IP.
-    pub(super) fn open(self, data: &[u8]) -> Outside {
+    /// Reads a packet of `original` bytes down to IP.
+    pub(super) fn open(self, data: &[u8], original: u32) -> Outside {
+        let length = original as usize;
         let (inside, uncounted) = match self {
-            Self::Ethernet => (find_ip(Layer::Ethernet, data, 0), 0),
+            Self::Ethernet => (find_ip(Layer::Ethernet, data, 0, length), 0),
             Self::Raw => (Inside::Ip(0), 0),
             Self::Null | Self::Loop => (Inside::Ip(4), 4),
-            Self::LinuxSll => (cooked(data, 14, 16), 16),
-            Self::LinuxSll2 => (cooked(data, 0, 20), 20),
-            Self::Ppp => (find_ip(Layer::Ppp, data, 0), 0),
-            Self::PppHdlc => (find_ip(Layer::Hdlc, data, 0), 0),
-            Self::PppEther => (find_ip(Layer::PppoeSession, data, 0), 0),
-            Self::PppWithDirection => (find_ip(Layer::Ppp, data, 1), 1),
-            Self::Ieee80211 => (wifi::inside(data, 0, false), 0),
+            Self::LinuxSll => (cooked(data, (14, 16), length), 16),
+            Self::LinuxSll2 => (cooked(data, (0, 20), length), 20),
+            Self::Ppp => (find_ip(Layer::Ppp, data, 0, length), 0),
+            Self::PppHdlc => (find_ip(Layer::Hdlc, data, 0, length), 0),
+            Self::PppEther => (find_ip(Layer::PppoeSession, data, 0, length), 0),
+            Self::PppWithDirection => (find_ip(Layer::Ppp, data, 1, length), 1),
+            Self::Ieee80211 => (wifi::inside(data, (0, false), length), 0),
             Self::Radiotap => {
                 let header = Radiotap::read(data);
-                (wifi::inside(data, header.length, header.padded), header.uncounted())
+                let length = length.saturating_sub(header.check_sequence() as usize);
+                (wifi::inside(data, (header.length, header.padded), length), header.uncounted())
             }
         };
         Outside { inside, uncounted }
@@ -118,8 +120,8 @@ impl LinkType {
 }
 
 /// Finds IP in a Linux cooked packet, with its Ethernet type and its end at these places.
-fn cooked(data: &[u8], type_at: usize, end: usize) -> Inside {
-    word(data, type_at).map_or(Inside::Other(0), |number| find_ip(Layer::EtherType(number), data, end))
+fn cooked(data: &[u8], (type_at, end): (usize, usize), length: usize) -> Inside {
+    word(data, type_at).map_or(Inside::Other(0), |number| find_ip(Layer::EtherType(number), data, end, length))
 }
 
 /// Returns the hardware address at `at`; zeros if it was not captured.

@@ -72,7 +72,7 @@ impl Headers {
     /// is one flow, that of its outer IP header; see [`by`](Self::by).
     #[must_use]
     pub fn read(link: LinkType, data: &[u8], original: u32) -> Self {
-        let Outside { inside, uncounted } = link.open(data);
+        let Outside { inside, uncounted } = link.open(data, original);
         let bytes = original.saturating_sub(uncounted);
         let ether_type = match inside {
             Inside::Ip(at) => {

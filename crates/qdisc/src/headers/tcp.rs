@@ -102,7 +102,7 @@ impl TcpOptions {
                 if count > 0 {
                     self.sack = Sack::Blocks(SackBlocks::new(&blocks[..count]));
                 }
-                self.harmless &= value.len() % BLOCK == 0;
+                self.harmless &= value.len().is_multiple_of(BLOCK);
             }
             TIMESTAMPS if self.timestamps.is_none() && value.len() == 8 => self.timestamps = numbers(value),
             _ => self.harmless = false,

@@ -8,9 +8,9 @@ use etherparse::{LaxIpSlice, ip_number};
 use super::Fragment;
 use super::flow::FlowId;
 use super::ip;
-use super::layer::{self, Inside, Layer, word};
+use super::layer::{self, FIRST_ETHER_TYPE, Inside, Layer, word};
 
-/// The most tunnels in each other that are looked into: more are nobody's network.
+/// The most tunnels in each other that are looked into, which bounds the work for a packet.
 const MOST_TUNNELS: usize = 8;
 
 /// The Ethernet type of Ethernet in GRE, Transparent Ethernet Bridging.
@@ -51,7 +51,7 @@ fn gre(data: &[u8]) -> Option<usize> {
     const CHECKSUM: u16 = 0x8000;
     const KEY: u16 = 0x2000;
     const SEQUENCE: u16 = 0x1000;
-    /// Those of RFC 1701 that later ones do not allow, and the version.
+    /// The bits of RFC 1701 that later documents do not allow, and the version.
     const REFUSED: u16 = 0x4c07;
     let flags = word(data, 0)?;
     if flags & REFUSED != 0 {
@@ -60,9 +60,11 @@ fn gre(data: &[u8]) -> Option<usize> {
     let fields = [CHECKSUM, KEY, SEQUENCE].into_iter().filter(|flag| flags & flag != 0).count();
     let layer = match word(data, 2)? {
         BRIDGED => Layer::Ethernet,
+        // Numbers that are no Ethernet types, such as that of keepalives, are no lengths here.
+        other if other < FIRST_ETHER_TYPE => return None,
         ether_type => Layer::EtherType(ether_type),
     };
-    match layer::find_ip(layer, data, 4 + 4 * fields) {
+    match layer::find_ip(layer, data, 4 + 4 * fields, data.len()) {
         Inside::Ip(at) => Some(at),
         Inside::Other(_) => None,
     }

@@ -17,26 +17,27 @@ const FROM_DS: u8 = 0x02;
 const PROTECTED: u8 = 0x40;
 const ORDER: u8 = 0x80;
 
-/// Finds IP in the frame at `at`, whose header is `padded` to a multiple of four bytes if the driver says so.
+/// Finds IP in the frame at `at` of a packet of `length` bytes. Its header is `padded` to a multiple of four bytes if
+/// the driver says so.
 ///
 /// Encrypted and aggregated data (A-MSDU) are not looked into.
-pub(super) fn inside(data: &[u8], at: usize, padded: bool) -> Inside {
+pub(super) fn inside(data: &[u8], (at, padded): (usize, bool), length: usize) -> Inside {
     let frame = data.get(at..).unwrap_or_default();
     let &[kind, flags, ..] = frame else { return Inside::Other(0) };
     if kind & 0x0f != DATA || kind & NULL != 0 || flags & PROTECTED != 0 {
         return Inside::Other(0);
     }
-    let mut length = if flags & TO_DS != 0 && flags & FROM_DS != 0 { 30 } else { 24 };
+    let mut header = if flags & TO_DS != 0 && flags & FROM_DS != 0 { 30 } else { 24 };
     if kind & QUALITY != 0 {
-        if frame.get(length).is_some_and(|control| control & 0x80 != 0) {
+        if frame.get(header).is_some_and(|control| control & 0x80 != 0) {
             return Inside::Other(0);
         }
-        length += if flags & ORDER == 0 { 2 } else { 6 };
+        header += if flags & ORDER == 0 { 2 } else { 6 };
     }
     if padded {
-        length = length.next_multiple_of(4);
+        header = header.next_multiple_of(4);
     }
-    find_ip(Layer::Llc, data, at + length)
+    find_ip(Layer::Llc, data, at + header, length)
 }
 
 /// Returns the addresses of a frame's sender and receiver, which may be beyond access points.
@@ -89,6 +90,11 @@ impl Radiotap {
 
     /// Returns the bytes that are no part of the packet's length.
     pub(super) const fn uncounted(self) -> u32 {
-        self.length as u32 + if self.has_check_sequence { CHECK_SEQUENCE } else { 0 }
+        self.length as u32 + self.check_sequence()
+    }
+
+    /// Returns the length of the frame's check sequence; 0 if it has none.
+    pub(super) const fn check_sequence(self) -> u32 {
+        if self.has_check_sequence { CHECK_SEQUENCE } else { 0 }
     }
 }

@@ -200,16 +200,6 @@ impl TcpReceiver {
         let Some(ahead) = seq.checked_sub(self.next).filter(|ahead| *ahead < self.window && seq < u32::MAX) else {
             return false;
         };
-        if ahead == 0 && self.early.is_empty() {
-            self.next = seq + 1;
-            return true;
-        }
-        self.accept_early(seq, ahead)
-    }
-
-    /// Stores segment `seq`, `ahead` of the next one expected, where segments have arrived early.
-    #[inline(never)]
-    fn accept_early(&mut self, seq: u32, ahead: u32) -> bool {
         if ahead > 0 {
             let Inserted { new, range } = self.early.insert(seq, seq + 1, |_, _| {});
             if self.sack {

@@ -1,5 +1,8 @@
 //! When applications are called, and what is sent when.
 
+use fairlane_qdisc::Reason;
+use fairlane_sim::{Observer, PacketEvent, QueueEvent};
+
 use super::*;
 
 /// Sends a packet with each acknowledgement.
@@ -148,6 +151,16 @@ impl Application for Bursts {
     }
 }
 
+/// Counts filtered acknowledgements.
+struct Filtered(u64);
+
+impl Observer for Filtered {
+    fn packet(&mut self, event: &PacketEvent) {
+        self.0 += u64::from(event.queue_event == QueueEvent::Dropped(Reason::AckFilter));
+    }
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+}
+
 /// A link of 32 kbit/s back, on which acknowledgements wait and are filtered. RFC 3449, section 5.2.2: a filter may
 /// drop only what a later acknowledgement repeats. Would catch a request that is dropped as one that says no more.
 #[test]
@@ -161,9 +174,11 @@ fn no_filter_drops_a_request() -> Outcome {
              ack_filter = \"{filter}\" }} }}"
         );
         let group = "source = \"mine\"\ntcp = { preset = \"modern\" }";
-        let run = run(&over(&reverse, "20s", group)?, 0, &control, &mut ())?;
+        let mut filtered = Filtered(0);
+        let run = run(&over(&reverse, "20s", group)?, 0, &control, &mut filtered)?;
         let (made, came) = *requests.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(made > 50 && made - came <= 1, "{filter}: {made} made, {came} came");
+        assert!(filtered.0 > 50, "{filter}: {} filtered", filtered.0);
         assert_eq!(run.flows[0].retransmitted, 0, "{filter}");
     }
     Ok(())

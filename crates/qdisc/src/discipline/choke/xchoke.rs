@@ -225,10 +225,10 @@ impl<P: Packet> Qdisc<P> for Xchoke<P> {
         }
         let flow = packet.flow();
         let hits = self.hits.touch(now, flow);
-        if let Some(hits) = hits {
-            if self.rolls.chance(self.red.core.probability_between() * two_to_the(hits)) {
-                return self.red.buffer.discard(now, packet, Reason::Table, sink);
-            }
+        if let Some(hits) = hits
+            && self.rolls.chance(self.red.core.probability_between() * two_to_the(hits))
+        {
+            return self.red.buffer.discard(now, packet, Reason::Table, sink);
         }
         let Self { red, draws, drawn, .. } = self;
         let hit = match red.buffer.fifo.look::<false>(flow, draws) {

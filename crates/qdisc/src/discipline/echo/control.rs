@@ -95,11 +95,11 @@ impl Controller {
             self.departures = None;
             return;
         };
-        if let Some(Departures { since, bytes }) = self.departures {
-            if now.since(since) >= PERIOD {
-                self.measure(bytes, now.since(since));
-                self.departures = None;
-            }
+        if let Some(Departures { since, bytes }) = self.departures
+            && now.since(since) >= PERIOD
+        {
+            self.measure(bytes, now.since(since));
+            self.departures = None;
         }
         let departures = self.departures.get_or_insert(Departures { since: now, bytes: 0 });
         departures.bytes += u64::from(bytes);

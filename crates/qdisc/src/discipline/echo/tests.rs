@@ -249,10 +249,10 @@ fn shares(ecn: bool) -> (Vec<u32>, Counters) {
         let flow = u64::from(draw.saturating_sub(2));
         let packet = SimplePacket { ecn_capable: ecn, ..SimplePacket::new(flow, 1000) };
         queue.enqueue(now, packet, &mut ());
-        if tick % 2 == 0 {
-            if let Some(packet) = queue.dequeue(now, &mut ()) {
-                through[packet.flow as usize] += u32::from(tick >= 40_000);
-            }
+        if tick % 2 == 0
+            && let Some(packet) = queue.dequeue(now, &mut ())
+        {
+            through[packet.flow as usize] += u32::from(tick >= 40_000);
         }
     }
     (through, queue.counters().clone())
