@@ -49,8 +49,8 @@ pub struct Headers {
     pub flow: FlowId,
     /// The position of a fragment in its datagram; `None` for a whole datagram.
     pub fragment: Option<Fragment>,
-    /// Length on the wire in bytes, even if only a part was captured: with the link's header but without its check
-    /// sequence, and without the headers that capturing programs make up.
+    /// Length on the wire in bytes, even if only a part was captured: with the link's header, without the headers that
+    /// capturing programs make up. A check sequence counts if the packet has it, unless radiotap tells of it.
     pub bytes: u32,
     /// The TOS or traffic class byte of the outermost IP header, in which routers mark; 0 without IP.
     pub tos: u8,
