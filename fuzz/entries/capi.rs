@@ -309,7 +309,12 @@ fn classify(u: &mut Unstructured<'_>) -> Result<()> {
         [&raw mut first, &raw mut second].map(|packet| fl_classify(packet, bytes.as_ptr(), bytes.len(), secret))
     };
     assert!(answers[0] == answers[1] && (-1..=0).contains(&answers[0]));
-    assert_eq!((first.handle, first.flow, first.bytes), (7, second.flow, second.bytes));
+    let found =
+        |packet: &fl_packet| (packet.flow, packet.source, packet.destination, packet.bytes, packet.tos, packet.flags);
+    assert_eq!((first.handle, found(&first)), (7, found(&second)));
+    if answers[0] < 0 {
+        assert_eq!(found(&first), (0, 0, 0, 0, 0, 0), "nothing has changed");
+    }
     // SAFETY: NULL has an answer.
     assert_eq!(unsafe { fl_classify(ptr::null_mut(), bytes.as_ptr(), bytes.len(), secret) }, -1);
     Ok(())

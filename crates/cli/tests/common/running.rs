@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -35,9 +35,19 @@ pub(crate) fn refused(args: &[&str], parts: &[&str]) {
     }
 }
 
-/// A socket with room for everything that these tests send: on a busy machine it loses nothing before it is read.
+/// A socket with room for everything that these tests send: on a busy machine it loses nothing before it is read. A
+/// program that another test is just starting has the descriptors of this one for a moment, so an address may be in use
+/// after its socket was closed.
 pub(crate) fn listen(address: &str) -> UdpSocket {
-    let socket = UdpSocket::bind(address).unwrap();
+    let end = Instant::now() + PATIENCE;
+    let socket = loop {
+        match UdpSocket::bind(address) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < end => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            bound => break bound.unwrap(),
+        }
+    };
     setsockopt(&socket, RcvBufForce, &(64 << 20)).unwrap();
     socket
 }

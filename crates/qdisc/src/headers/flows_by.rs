@@ -9,6 +9,7 @@ use super::flow::FlowId;
 
 /// The packets that count as one flow. Frames other than IP are always flows by type and hardware addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum FlowsBy {
     /// Source and destination address, protocol and ports: `five-tuple`.
     #[default]

@@ -6,6 +6,7 @@ use super::wifi::{self, Radiotap};
 /// The header that the packets of a capture begin with, by its number in the
 /// [registry](https://www.tcpdump.org/linktypes.html).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LinkType {
     /// Ethernet, without the frame check sequence (1).
     Ethernet,
