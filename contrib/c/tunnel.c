@@ -129,7 +129,10 @@ int main(int count, char **words) {
   int device = open_device(words[1]);
   if (device < 0) return perror(words[1]), fl_queue_free(queue), 1;
   int peer = open_peer(words[2], words[3]);
-  if (peer < 0) return perror(words[3]), fl_queue_free(queue), 1;
+  if (peer < 0) {
+    fprintf(stderr, "tunnel: %s %s: %s\n", words[2], words[3], strerror(errno));
+    return fl_queue_free(queue), 1;
+  }
   /* A signal between a look at `stopped` and the wait would be lost, so signals come during waits alone. */
   sigset_t blocked, before;
   sigemptyset(&blocked);
