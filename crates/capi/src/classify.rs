@@ -85,6 +85,13 @@ mod tests {
         assert_ne!(classified([1, 2], [5, 6], [0, 2], 6).flow, fragments.flow);
     }
 
+    /// TCP, UDP, DCCP, SCTP, ICMP. Would catch a flood of UDP that counts as TCP.
+    #[test]
+    fn transports_that_do_not_slow_down_are_told() {
+        let flags = [6, 17, 33, 132, 1].map(|protocol| classified([1, 2], [5, 6], WHOLE, protocol).flags);
+        assert_eq!(flags, [0, FL_UNRESPONSIVE, 0, 0, FL_UNRESPONSIVE]);
+    }
+
     /// The values are those of `fairlane_qdisc::headers`, which has them from another implementation. Would catch
     /// flows and hosts that differ between C and Rust.
     #[test]
