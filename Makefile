@@ -49,6 +49,7 @@ lint:
 	  '$(CARGO) fmt --manifest-path examples/own-congestion-control/Cargo.toml -- --check' \
 	  '$(CARGO) fmt --manifest-path examples/own-endpoint/Cargo.toml -- --check' \
 	  '$(CARGO) fmt --manifest-path examples/embed-choke/Cargo.toml -- --check' \
+	  '$(CARGO) fmt --manifest-path examples/firmware/Cargo.toml -- --check' \
 	  '$(CARGO) fmt --manifest-path adapters/Cargo.toml --all -- --check' \
 	  '$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings' \
 	  'for family in "" red choke experimental blue accounting scheduling delay params headers; do \

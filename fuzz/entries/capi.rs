@@ -55,7 +55,7 @@ fn text(u: &mut Unstructured<'_>) -> Result<CString> {
     Ok(CString::new(text).unwrap_or_default())
 }
 
-/// What the caller knows.
+/// The packets and counts of the queue, as the caller must find them.
 #[derive(Default)]
 struct Books {
     /// The packets in the queue, by handle.

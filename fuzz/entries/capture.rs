@@ -1,7 +1,8 @@
 //! Any bytes as a packet capture: packets, or an error with the number of the packet.
 
-use fairlane_capture::{Capture, Flows, FlowsBy, Writer, mark_ce};
+use fairlane_capture::{Capture, Flows, FlowsBy, Writer};
 use fairlane_qdisc::Time;
+use fairlane_qdisc::headers::mark_ce;
 
 /// Reads all packets, as `fairlane replay` does, marks each and writes it again.
 pub(crate) fn run(bytes: &[u8]) {

@@ -105,15 +105,12 @@ pub unsafe extern "C" fn fl_queue_free(queue: *mut fl_queue) {
 pub unsafe extern "C" fn fl_enqueue(queue: *mut fl_queue, now: u64, packet: *const fl_packet) -> i32 {
     // SAFETY: the caller promises it.
     let Some(queue) = (unsafe { queue.as_mut() }) else { return FL_DEAD };
-    if packet.is_null() {
+    if packet.is_null() || queue.error.is_some() {
         return FL_DEAD;
     }
     // The caller's packet is copied before its event function can free it.
     // SAFETY: the caller promises it.
     let packet = unsafe { packet.read() };
-    if queue.error.is_some() {
-        return FL_DEAD;
-    }
     queue.told.arrival = Some(packet.handle);
     let fate = queue.call(now, |queue, now| queue.discipline.get_mut().enqueue(now, Held(packet), &mut queue.told));
     match fate {
@@ -137,10 +134,7 @@ pub unsafe extern "C" fn fl_enqueue_burst(
 ) -> usize {
     // SAFETY: the caller promises it.
     let Some(queue) = (unsafe { queue.as_mut() }) else { return 0 };
-    if packets.is_null() {
-        return 0;
-    }
-    if queue.error.is_some() {
+    if packets.is_null() || queue.error.is_some() {
         return 0;
     }
     let mut taken = 0;

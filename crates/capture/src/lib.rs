@@ -3,7 +3,7 @@
 //! [`Capture`] reads a pcap or pcapng file packet by packet, in memory that does not grow with the file. Each
 //! [`Packet`] has an arrival time, a length on the wire and parsed headers: its flow, its traffic class and ECN
 //! codepoint. [`Flows`] gives each flow a number and keeps the fragments of a datagram together. [`Writer`] writes
-//! packets as another capture, and [`mark_ce`] and [`clear_dscp`] change the class in a real header.
+//! packets as another capture.
 //!
 //! Headers are read as far as they were captured: a file that was made with a short snapshot length will do.
 //!
@@ -36,9 +36,7 @@ mod write;
 
 pub use capture::{Capture, Late, Packet};
 pub use error::CaptureError;
-pub use fairlane_qdisc::headers::{
-    FlowId, FlowName, FlowsBy, Fragment, Headers, LinkType, UnknownFlowsBy, clear_dscp, mark_ce, tcp_header,
-};
+pub use fairlane_qdisc::headers::{FlowId, FlowName, FlowsBy, Fragment, Headers, LinkType, UnknownFlowsBy};
 pub use flows::Flows;
 pub use write::Writer;
 

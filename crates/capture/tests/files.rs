@@ -3,7 +3,8 @@
 mod common;
 
 use common::{UDP, block, enhanced, ipv4, packet, pcap, read, section, whole};
-use fairlane_capture::{Capture, Flows, Headers, mark_ce};
+use fairlane_capture::{Capture, Flows, Headers};
+use fairlane_qdisc::headers::mark_ce;
 use proptest::prelude::*;
 
 /// The expected error and the packet that it is about.

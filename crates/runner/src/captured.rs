@@ -1,6 +1,7 @@
 //! Captured packets as input for disciplines.
 
-use fairlane_capture::{FlowId, Flows, Packet, clear_dscp, mark_ce, tcp_header};
+use fairlane_capture::{FlowId, Flows, Packet};
+use fairlane_qdisc::headers::{clear_dscp, mark_ce, tcp_header};
 use fairlane_qdisc::{FlowKey, TcpHeader};
 
 /// The number of the first host of packets other than IP; each of their flows has its own pair of hosts.

@@ -31,7 +31,7 @@ fn an_error_of_the_library_ends_its_queue_alone() {
 struct Failing {
     packets: Vec<Held>,
     counters: Counters,
-    /// It drops that packet before.
+    /// The third packet is dropped before the panic.
     drops: bool,
 }
 

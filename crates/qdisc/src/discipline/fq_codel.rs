@@ -160,23 +160,10 @@ impl<P: Packet> FqCodel<P> {
         self.longest.set(queue, self.queues.length_of(queue));
     }
 
-    /// Drops from the longest queues until the limit is kept. Returns the fate of the newest packet of queue `arrived`,
-    /// which is the arriving one.
-    #[inline(never)]
-    fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> Fate {
-        let mut fate = Fate::Queued;
-        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
-            if self.drop_from_longest(now, arrived, sink) {
-                fate = Fate::Dropped(Reason::BufferSteal);
-            }
-        }
-        fate
-    }
-
     /// Drops half of the bytes of the longest queue, but at most a batch of packets. CoDel counts them as its signals.
-    /// Tells whether the last packet of queue `arrived`, which is the arriving one, was among them.
-    fn drop_from_longest(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> bool {
-        let Some(queue) = self.longest.get() else { return false };
+    #[inline(never)]
+    fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
+        let Some(queue) = self.longest.get() else { return };
         let bytes = self.queues.bytes_in(queue);
         let (mut packets, mut dropped) = (0, 0);
         while packets < self.drop_batch
@@ -191,7 +178,6 @@ impl<P: Packet> FqCodel<P> {
         }
         self.cores[queue].dropped_for_room(packets);
         self.update_longest(queue);
-        queue == arrived && self.queues.packets_in(queue) == 0
     }
 }
 
@@ -240,10 +226,15 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
         self.queues.push_back(queue, Stamped::new(packet, now));
         self.update_longest(queue);
         self.lists.activate(queue);
-        if self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
-            return self.make_room(now, queue, sink);
+        let mut fate = Fate::Queued;
+        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
+            self.drop_from_longest(now, sink);
+            // The arriving packet is the newest one of its queue.
+            if self.queues.packets_in(queue) == 0 {
+                fate = Fate::Dropped(Reason::BufferSteal);
+            }
         }
-        Fate::Queued
+        fate
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {

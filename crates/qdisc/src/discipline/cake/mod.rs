@@ -118,23 +118,10 @@ impl<P: Packet> Cake<P> {
         self.longest.set(queue, self.queues.length_of(queue));
     }
 
-    /// Drops from the longest queues until the limit is kept. Returns the fate of the newest packet of queue `arrived`,
-    /// which is the arriving one.
+    /// Drops the head of the longest queue and notifies its COBALT.
     #[inline(never)]
-    fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> Fate {
-        let mut fate = Fate::Queued;
-        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
-            if self.drop_from_longest(now, arrived, sink) {
-                fate = Fate::Dropped(Reason::BufferSteal);
-            }
-        }
-        fate
-    }
-
-    /// Drops the head of the longest queue and notifies its COBALT; tells whether that was the last packet of queue
-    /// `arrived`, which is the arriving one.
-    fn drop_from_longest(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) -> bool {
-        let Some(queue) = self.longest.get() else { return false };
+    fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
+        let Some(queue) = self.longest.get() else { return };
         let tin = &mut self.tins[queue / QUEUES];
         let settings = tin.cobalt();
         tin.core(queue % QUEUES).full(&settings, now);
@@ -142,7 +129,6 @@ impl<P: Packet> Cake<P> {
             self.lose(now, queue, stamped.packet, Reason::BufferSteal, sink);
         }
         self.weigh(queue);
-        queue == arrived && self.queues.packets_in(queue) == 0
     }
 
     /// Drops an acknowledgement of `queue` that the packet which came last makes superfluous.
@@ -298,10 +284,15 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         tin.arrived(queue);
         self.filter_acks(now, place, sink);
         self.weigh(place);
-        if self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
-            return self.make_room(now, place, sink);
+        let mut fate = Fate::Queued;
+        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
+            self.drop_from_longest(now, sink);
+            // The arriving packet is the newest one of its queue.
+            if self.queues.packets_in(place) == 0 {
+                fate = Fate::Dropped(Reason::BufferSteal);
+            }
         }
-        Fate::Queued
+        fate
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
