@@ -86,6 +86,24 @@ fn dead_queues_give_each_packet_back_once() {
     }
 }
 
+/// Would catch the last packet that was queued taken for one that the dead queue has refused, so that it is lost.
+#[test]
+fn a_queue_that_dies_later_gives_back_all_that_it_has() {
+    let mut told: Vec<u64> = Vec::new();
+    // SAFETY: the text ends with a zero, and the event function can be called with the list.
+    unsafe {
+        let text = c"droptail".as_ptr();
+        let queue = fl_queue_new(text, 0, 1, Some(tell), (&raw mut told).cast(), ptr::null_mut(), 0);
+        let packets = [7, 8, 9].map(|handle| fl_packet { handle, bytes: 1, ..fl_packet::default() });
+        assert_eq!(fl_enqueue_burst(queue, 0, packets.as_ptr(), 2), 2);
+        assert_eq!((*queue).ask(|_| -> u32 { panic!("no number") }), None);
+        assert_eq!(fl_enqueue_burst(queue, 0, &raw const packets[2], 1), 0);
+        assert_eq!(fl_enqueue(queue, 0, &raw const packets[2]), FL_DEAD);
+        fl_queue_free(queue);
+    }
+    assert_eq!(told, [7, 8]);
+}
+
 /// A shaper of 1 Mbit/s sends a packet of 1500 bytes in 12 ms. Would catch a time at which the packet that has been
 /// asked for may not leave, although it may.
 #[test]

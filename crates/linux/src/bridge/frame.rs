@@ -50,7 +50,7 @@ impl IncomingFrame<'_> {
     }
 
     /// Returns the length of the tag that the kernel has removed.
-    pub(crate) fn tag_bytes(&self) -> usize {
+    pub(super) fn tag_bytes(&self) -> usize {
         self.tag.map_or(0, |tag| tag.len())
     }
 

@@ -48,9 +48,16 @@ pub(crate) struct GsoFrame<'f> {
 }
 
 impl<'f> GsoFrame<'f> {
+    /// Parses a GSO frame as [`read`](Self::read) does, if an interface whose frames have at most `longest` bytes can
+    /// send its segments. As for other frames, a tag that the kernel has removed does not count.
+    pub(crate) fn that_fits(frame: &IncomingFrame<'f>, longest: usize) -> Option<Self> {
+        let joined = Some(frame).filter(|frame| frame.is_whole()).and_then(Self::read)?;
+        (joined.longest() <= longest + frame.tag_bytes()).then_some(joined)
+    }
+
     /// Parses a GSO frame. Returns `None` if its headers contradict the virtio header, if it was joined inside a
     /// tunnel or a header such as PPPoE's, or if it has more than [`MOST_SEGMENTS`].
-    pub(crate) fn read(frame: &IncomingFrame<'f>) -> Option<Self> {
+    fn read(frame: &IncomingFrame<'f>) -> Option<Self> {
         let number = |at: usize| usize::from(u16::from_ne_bytes([frame.virtio[at], frame.virtio[at + 1]]));
         let (each, checked_from, sum_at) = (number(4), number(6), number(8));
         let headers = Headers::read(LinkType::Ethernet, frame.frame, frame.frame.len() as u32);
@@ -299,6 +306,19 @@ mod tests {
             assert_eq!(*tagged, expected);
         }
         assert_eq!(tagged.len(), 2);
+    }
+
+    /// A segment has headers of 14, 20 and 32 bytes and 1000 of data. Would catch a tag that counts although the kernel
+    /// has removed it, and a frame that was truncated.
+    #[test]
+    fn a_frame_fits_by_its_longest_segment() {
+        let (frame, virtio) = joined(true, true, &[9; 1001]);
+        for tag in [None, Some([0x81, 0, 0, 5])] {
+            let incoming = IncomingFrame { frame: &frame, whole: true, tag, virtio };
+            let fits = [1065, 1066].map(|longest| GsoFrame::that_fits(&incoming, longest).is_some());
+            assert_eq!(fits, [false, true], "{tag:?}");
+            assert!(GsoFrame::that_fits(&IncomingFrame { whole: false, ..incoming }, 1066).is_none());
+        }
     }
 
     /// Would catch a tag that the kernel has left in the frame and that is taken for another header.

@@ -40,6 +40,8 @@ fn change_class(data: &mut [u8], ip_at: usize, change: impl Fn(u8) -> u8) {
 mod tests {
     use std::vec::Vec;
 
+    use etherparse::Ipv4HeaderSlice;
+
     use super::*;
 
     /// The header of the example in Wikipedia's article on the IPv4 header checksum, whose sum is 0xb861; CE adds 3 to
@@ -73,6 +75,20 @@ mod tests {
         let mut six = [0x6b, 0x92, 0x12, 0x34];
         clear_dscp(&mut six, 0);
         assert_eq!(six, [0x60, 0x12, 0x12, 0x34]);
+    }
+
+    /// RFC 791 by another implementation, for each value that a checksum can have. Would catch a carry that is lost.
+    #[test]
+    fn every_checksum_stays_right() {
+        for identification in 0..=u16::MAX {
+            let [high, low] = identification.to_be_bytes();
+            let mut data = [0x45, 0x02, 0, 20, high, low, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            let right = |data: &[u8]| Ipv4HeaderSlice::from_slice(data).unwrap().to_header().calc_header_checksum();
+            let before = right(&data);
+            data[10..12].copy_from_slice(&before.to_be_bytes());
+            mark_ce(&mut data, 0);
+            assert_eq!(data[10..12], right(&data).to_be_bytes(), "{identification}");
+        }
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl BridgeDriver {
                 reverse.received += 1;
                 let segments = if frame.is_gso() {
                     reverse.gso_frames += 1;
-                    gso_frame(frame, *longest_from).map(|joined| joined.segments())
+                    GsoFrame::that_fits(frame, *longest_from).map(|joined| joined.segments())
                 } else {
                     frame.fits(*longest_from).then_some(1)
                 };
@@ -208,7 +208,7 @@ impl FrameIntake<'_> {
             return 1;
         }
         self.counts.gso_frames += 1;
-        match gso_frame(frame, self.longest) {
+        match GsoFrame::that_fits(frame, self.longest) {
             None => self.count_unsendable(frame),
             Some(joined) if self.gso => {
                 let number = self.waiting.put(frame.length(), |place| frame.write(place));
@@ -240,12 +240,6 @@ impl FrameIntake<'_> {
         self.counts.received += 1;
         *(if frame.is_truncated() { &mut self.counts.no_memory } else { &mut self.counts.unfit }) += 1;
     }
-}
-
-/// Returns the segments of a GSO frame if an interface whose frames have at most `longest` bytes can send them.
-fn gso_frame<'f>(frame: &IncomingFrame<'f>, longest: usize) -> Option<GsoFrame<'f>> {
-    let longest = longest + frame.tag_bytes();
-    Some(frame).filter(|frame| frame.is_whole()).and_then(GsoFrame::read).filter(|joined| joined.longest() <= longest)
 }
 
 impl Driver for BridgeDriver {
