@@ -16,7 +16,8 @@ pub(crate) fn run(bytes: &[u8]) {
                 let mut payload = queued.payload.to_vec();
                 mark_ce(&mut payload, 0);
                 assert_eq!(payload.len(), queued.payload.len());
-                Verdict { id: queued.id, decision: Decision::Rewrite(payload.into()) }.write(queued.queue, &mut out);
+                Verdict { id: queued.id, decision: Decision::Rewrite(payload.into()), repeat: None }
+                    .write(queued.queue, &mut out);
             }
             Message::Answer(_) | Message::Other | Message::Malformed => {}
         }

@@ -41,7 +41,7 @@ fn what_cannot_be_is_refused() {
         &["a bridge needs two different interfaces", "both are \"nosuch0\""],
     );
     refused(&["--bridge", "lo,nosuch1", "--dry-run"], &["\"lo\" is not an Ethernet interface"]);
-    for (word, value) in [("--queue-num", "0"), ("--interface", "lo"), ("--ce-mark", "1"), ("--fail-open", "")] {
+    for (word, value) in [("--queue-num", "0"), ("--interface", "lo"), ("--marks", "3"), ("--fail-open", "")] {
         let given = if value.is_empty() { word.to_owned() } else { format!("{word}={value}") };
         refused(
             &["--bridge", "a,b", &given],

@@ -83,10 +83,10 @@ fn a_reload_says_what_needs_a_new_start() {
         let rest = "rate = \"2mbit\"\nlog = \"json\"\nqueue = { kind = \"choke\" }\n";
         for (text, words) in [
             (
-                "queue-num = 1\nrate = \"2mbit\"\nlog = \"text\"\nqueue = { kind = \"choke\" }\ninterface = \"lo\"\nce-mark = 0x10\n\
+                "queue-num = 1\nrate = \"2mbit\"\nlog = \"text\"\nqueue = { kind = \"choke\" }\ninterface = \"lo\"\nmarks = 0x30\n\
                  fail-open = true\ngso = true\n"
                     .to_owned(),
-                "queue-num, interface, ce-mark, fail-open, gso, log",
+                "queue-num, interface, fail-open, gso, log",
             ),
             (format!("bridge = \"lan0,wan0\"\n{rest}"), "path"),
             ("interface = \"lo\"\nup = \"2mbit\"\nlog = \"json\"\nqueue = { kind = \"choke\" }\n".to_owned(), "the choice of --rate, --up and --down, interface"),

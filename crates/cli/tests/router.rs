@@ -14,6 +14,8 @@ mod running;
 
 #[path = "router/autorate.rs"]
 mod autorate;
+#[path = "router/other_rules.rs"]
+mod other_rules;
 #[path = "router/clock.rs"]
 mod clock;
 #[path = "router/directions.rs"]
@@ -51,6 +53,10 @@ fn it_holds_in_a_guest_with_other_firewalls() {
     let nft = [
         "a_killed_router_is_in_nobodys_way",
         "rules_that_others_took_away_come_back",
+        "other_rules::a_mark_of_others_changes_no_header",
+        "other_rules::free_bits_are_chosen_and_kept_an_eye_on",
+        "other_rules::later_rules_see_queued_packets",
+        "other_rules::marks_change_no_route_and_no_mark",
         "clock::a_clock_that_is_set_changes_nothing",
         "nftables::the_users_own_rule_queues",
         "nftables::the_routers_table_queues",
@@ -62,6 +68,8 @@ fn it_holds_in_a_guest_with_other_firewalls() {
         "moving::interfaces_come_and_go_under_traffic",
     ];
     let legacy = [
+        "other_rules::later_rules_see_queued_packets",
+        "other_rules::marks_change_no_route_and_no_mark",
         "guard::packets_pass_while_the_router_stands_still",
         "rules_that_are_refused_leave_nothing",
         "rules_that_others_took_away_come_back",
@@ -183,7 +191,7 @@ fn rules_that_are_refused_leave_nothing() {
     in_namespace(|| {
         let place = Place::new();
         let found = std::env::var_os("PATH").unwrap();
-        for name in ["iptables-restore", "iptables-save", "ip6tables-save"] {
+        for name in ["iptables-restore", "iptables", "ip6tables"] {
             let program = std::env::split_paths(&found).map(|folder| folder.join(name)).find(|path| path.exists());
             symlink(program.unwrap(), place.path(name)).unwrap();
         }

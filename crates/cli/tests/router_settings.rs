@@ -30,7 +30,7 @@ fn what_is_missing_or_cannot_be_is_refused() {
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "choke", "min=200p", "max=100p"]), &["min", "max"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--overhead", "38", "choke"]), &["-64b to 256b"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--mpu", "257b", "choke"]), &["0b to 256b"]);
-    refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--ce-mark", "3", "choke"]), &["one bit"]);
+    refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--marks", "1", "choke"]), &["two bits"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--metrics", "nowhere", "choke"]), &["127.0.0.1:9277"]);
     refused(
         &router(&["--queue-num", "0", "--rate", "1mbit", "--gso", "choke"]),
@@ -113,7 +113,7 @@ fail-open = true
 drain = \"5s\"
 metrics = 9277
 log = \"json\"
-ce-mark = 0x10
+marks = 0x30
 queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
 ";
     let file = place.write("router.toml", text);

@@ -71,9 +71,10 @@ impl Kernel {
     /// The folder in the user's cache where [`fetch`](Self::fetch) puts kernels.
     #[must_use]
     pub fn usual_folder() -> PathBuf {
-        let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
-        cache.unwrap_or_else(env::temp_dir).join("fairlane/guest")
+        // Never a folder that others may have made, as one in /tmp: the kernel there is booted.
+        let set = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let cache = set.or_else(|| env::home_dir().map(|home| home.join(".cache")));
+        cache.unwrap_or_else(|| PathBuf::from("/var/cache")).join("fairlane/guest")
     }
 
     /// Fetches Debian's newest kernel for virtual machines with apt(8) into `folder`, with separate lists: neither

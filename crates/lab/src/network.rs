@@ -1,6 +1,6 @@
 //! The lab's three network namespaces and their interfaces.
 
-use fairlane_linux::{Firewall, QueueSocket, Rules};
+use fairlane_linux::{Firewall, MarkBits, QueueSocket, Rules};
 
 pub(crate) mod node;
 mod offload;
@@ -26,8 +26,9 @@ const HOSTS: [&str; 2] = ["s0", "d0"];
 /// The definition of a flow, the same as in the simulator.
 pub(crate) const FLOWS: FlowsBy = FlowsBy::FiveTuple;
 
-/// The bit of the firewall mark for packets to be marked.
-pub(crate) const CE_BIT: u32 = 1 << 30;
+/// The bits of the firewall mark that the rules use, and the one of packets to be marked.
+pub(crate) const MARKS: u32 = 0x6000_0000;
+pub(crate) const CE_BIT: u32 = 0x4000_0000;
 
 /// The NFQUEUEs of packets to the right and of packets to the left.
 pub(crate) const QUEUES: [u16; 2] = [0, 1];
@@ -123,10 +124,10 @@ link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu}
 }
 
 /// Installs the rules that send packets to the queues. Called in the router's namespace.
-pub(crate) fn install_rules() -> Result<(), LabError> {
+pub(crate) fn install_rules(firewall: Firewall) -> Result<(), LabError> {
+    let bits = MarkBits::new(MARKS)?;
     for (queue, interface) in QUEUES.into_iter().zip([ROUTER[1], ROUTER[0]]) {
-        let rules = Rules::new(queue, &[interface.to_owned()], CE_BIT)?;
-        Firewall::find()?.install(&rules)?;
+        firewall.install(&Rules::new(queue, &[interface.to_owned()], bits)?)?;
     }
     Ok(())
 }

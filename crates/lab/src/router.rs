@@ -11,7 +11,9 @@ use std::io;
 use std::mem;
 use std::os::fd::BorrowedFd;
 
-use fairlane_linux::{Classifier, DelayHistogram, LinkLayer, Marking, PacketNeeds, QueueSocket, QueuedPacket, now};
+use fairlane_linux::{
+    Classifier, DelayHistogram, Firewall, LinkLayer, MarkBits, Marking, PacketNeeds, QueueSocket, QueuedPacket, now,
+};
 use fairlane_outcome::{QueueRun, QueueSample};
 use fairlane_qdisc::{Duration, ParameterError, Seed, Time};
 use fairlane_scenario::{Access, LinkSide};
@@ -24,7 +26,7 @@ use crate::address::Side;
 use crate::error::LabError;
 use crate::in_kernel::InKernel;
 use crate::network::queue_port::{PacketCounts, QueuePort};
-use crate::network::{CE_BIT, FLOWS, QUEUES};
+use crate::network::{CE_BIT, FLOWS, MARKS, QUEUES};
 use crate::plan::LabPlan;
 use crate::router::direction::Direction;
 use crate::router::host_link::HostLink;
@@ -175,17 +177,21 @@ impl LabRouter {
         plan: &LabPlan,
         seed: Seed,
         in_kernel: Option<(InKernel, QueueSocket)>,
+        firewall: Firewall,
     ) -> Result<Self, LabError> {
         let link = &plan.link;
+        let repeat = firewall.repeat(MarkBits::new(MARKS)?);
         let reverse = format!("{}/reverse", link.name);
         let right: Box<dyn MeasuredWay> = match in_kernel {
             Some((discipline, exit)) => {
                 let wire = Wire::new(&link.forward, seed.named("wire").named(&link.name));
                 Box::new(KernelDirection::new(plan, hosts(plan, Side::Left), wire, &discipline, exit)?)
             }
-            None => Box::new(OwnQueue::new(QUEUES[0], &link.forward, &link.name, seed, hosts(plan, Side::Left))?),
+            None => {
+                Box::new(OwnQueue::new(QUEUES[0], &link.forward, &link.name, seed, hosts(plan, Side::Left), repeat)?)
+            }
         };
-        let left = OwnQueue::new(QUEUES[1], &link.reverse, &reverse, seed, hosts(plan, Side::Right))?;
+        let left = OwnQueue::new(QUEUES[1], &link.reverse, &reverse, seed, hosts(plan, Side::Right), repeat)?;
         let sides = plan.sides();
         let way = |from, way, name, side: &LinkSide| LabWay {
             from,
@@ -296,8 +302,16 @@ impl LabRouter {
 }
 
 impl OwnQueue {
-    fn new(number: u16, side: &LinkSide, name: &str, seed: Seed, hosts: Vec<HostLinks>) -> Result<Self, LabError> {
+    fn new(
+        number: u16,
+        side: &LinkSide,
+        name: &str,
+        seed: Seed,
+        hosts: Vec<HostLinks>,
+        repeat: Option<u32>,
+    ) -> Result<Self, LabError> {
         let direction = Direction::new(side, name, MARKING, seed, hosts).map_err(|error| refused(&error))?;
+        let direction = direction.repeating(repeat);
         let needs = PacketNeeds::of(side.queue.config());
         let classifier = Classifier { needs, ..Classifier::new(FLOWS, LinkLayer::default()) };
         Ok(Self { port: QueuePort::bind(number)?, direction, classifier })

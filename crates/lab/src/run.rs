@@ -208,8 +208,9 @@ impl RunningParts {
         let routed = {
             let (plan, timeline) = (plan.clone(), timeline.clone());
             begin(&network.router, move |ready| {
-                let router = LabRouter::new(&plan, seed, in_kernel)?;
-                install_rules()?;
+                let firewall = Firewall::find()?;
+                let router = LabRouter::new(&plan, seed, in_kernel, firewall)?;
+                install_rules(firewall)?;
                 ready();
                 router.run(&timeline)
             })

@@ -11,16 +11,17 @@
 //! use fairlane_linux::{DataPath, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueConfig, Router, RouterConfig, Rules};
 //! use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 //!
-//! let (bit, rate) = (0x4000_0000, Rate::from_bits_per_second(10_000_000));
-//! let rules = Rules::new(0, &["eth0".to_owned()], bit)?;
+//! let firewall = Firewall::find()?;
+//! let (bits, rate) = (firewall.choose_marks()?, Rate::from_bits_per_second(10_000_000));
+//! let rules = Rules::new(0, &["eth0".to_owned()], bits)?;
+//! let (marking, repeat) = (Marking::ByRule(bits.ce()), firewall.repeat(bits));
 //! let router = Router::new(&RouterConfig {
-//!     path: DataPath::Queue(QueueConfig { queues: 0.into(), marking: Marking::ByRule(bit), fail_open: false, gso: None }),
+//!     path: DataPath::Queue(QueueConfig { queues: 0.into(), marking, repeat, fail_open: false, gso: None }),
 //!     link: Link { rate, layer: LinkLayer::default() },
 //!     discipline: QdiscParameters::new(Kind::Choke).resolve(rate)?,
 //!     flows: FlowsBy::FiveTuple,
 //! })?;
 //! let handle = router.handle();
-//! let firewall = Firewall::find()?;
 //! firewall.install(&rules)?;
 //! let working = std::thread::spawn(|| router.run());
 //!
@@ -58,7 +59,9 @@ pub use router::config::{BridgeConfig, BridgeDirections, DataPath, Link, QueueCo
 pub use router::handle::RouterHandle;
 pub use router::report::{BridgeCounts, DirectionCounts, Report};
 pub use router::{Router, StartError};
-pub use rules::{Firewall, Leftover, Reservation, RuleChanges, RuleError, Rules, leftovers, mtu, remove_rules};
+pub use rules::{
+    Firewall, Leftover, MarkBits, Reservation, RuleChanges, RuleError, Rules, leftovers, mtu, remove_rules,
+};
 pub use shaper::delay_histogram::DelayHistogram;
 pub use shaper::queued_packet::{Marking, QueuedPacket};
 pub use shaper::top_flows::TopFlow;

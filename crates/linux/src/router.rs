@@ -76,11 +76,11 @@ impl Router {
         }
         let discipline = config.discipline.build(&Host { rate, seed: random_seed() })?;
         let handle = RouterHandle::new().map_err(StartError::System)?;
-        let marking = match &config.path {
-            DataPath::Queue(queue) => queue.marking,
-            DataPath::Bridge(_) => FRAME_MARKING,
+        let (marking, repeat) = match &config.path {
+            DataPath::Queue(queue) => (queue.marking, queue.repeat),
+            DataPath::Bridge(_) => (FRAME_MARKING, None),
         };
-        let shaper = Shaper::new(discipline, rate, marking, TopFlows::new(config.flows));
+        let shaper = Shaper::new(discipline, rate, marking, TopFlows::new(config.flows)).repeating(repeat);
         let classifier = Classifier {
             mtu: config.path.mtu(),
             needs: PacketNeeds::of(config.discipline.config()),

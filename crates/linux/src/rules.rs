@@ -2,12 +2,13 @@
 //! changed.
 //!
 //! The names contain the number of the (first) queue: a table `inet fairlane_q0` if nftables can queue, otherwise the
-//! chains `FAIRLANE-Q0` and `FAIRLANE-Q0-CE` in `mangle` and rules that jump to them. The names let a later start find
-//! and remove the rules of a router that was killed. Every rule has the bypass option: packets pass while no router
-//! runs.
+//! chains `FAIRLANE-Q0` and `FAIRLANE-Q0-PASSED` in `mangle` and rules that jump to them. The names let a later start
+//! find and remove the rules of a router that was killed. Every rule has the bypass option: packets pass while no
+//! router runs.
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 use fairlane_qdisc::Duration;
 use nix::errno::Errno;
@@ -17,24 +18,27 @@ use crate::nfqueue::proc::kernel_queues;
 use crate::nfqueue::queue_numbers::Queues;
 use crate::sys::interface_info;
 use crate::sys::lock_file::Lock;
+use crate::sys::rtnetlink::RouteSocket;
 
 mod changes;
 mod iptables;
+mod marks;
 mod nft;
 mod reservation;
 mod tool;
 
 pub use changes::RuleChanges;
+pub use marks::MarkBits;
 pub use reservation::Reservation;
 
-/// The rules of a router: its queues, the interfaces whose leaving or arriving packets are queued, and the bit of the
-/// firewall mark for packets to be marked.
+/// The rules of a router: its queues, the interfaces whose leaving or arriving packets are queued, and the bits of the
+/// firewall mark by which the rules know packets that have left the discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     direction: RuleDirection,
     queues: Queues,
     interfaces: Vec<String>,
-    ce_bit: u32,
+    bits: MarkBits,
 }
 
 /// The packets of an interface that are queued.
@@ -73,9 +77,18 @@ pub enum RuleError {
     /// Other routers were changing their rules all the time, or one hangs while it does.
     #[error("another fairlane router is changing its rules, and does not come to an end")]
     Changing,
-    /// The mark is not a single bit.
-    #[error("expected a single bit, such as 0x40000000, as the mark for Congestion Experienced, not {0:#x}")]
-    NotOneBit(u32),
+    /// Packets between the ports of a bridge would be queued.
+    #[error(
+        "\"{0}\" is a bridge whose ports' packets pass firewall rules, and packets between its ports would be queued too: \
+         sysctl -w net.bridge.bridge-nf-call-iptables=0 net.bridge.bridge-nf-call-ip6tables=0 ends that"
+    )]
+    BridgedPorts(String),
+    /// The mask has not two bits.
+    #[error("expected two bits of the firewall mark, such as 0x18000000, not {0:#x}")]
+    NotTwoBits(u32),
+    /// No two bits of the firewall mark are free.
+    #[error("the rules of this machine use all bits of the firewall mark: free two of them, and name them by --marks")]
+    NoFreeBits,
     /// Neither nft nor iptables can be used.
     #[error(
         "found neither an nft that can queue nor iptables-restore in PATH: install iptables, or nftables with a kernel that has nft_queue"
@@ -84,6 +97,9 @@ pub enum RuleError {
     /// A tool could not be started.
     #[error("{0} cannot be started: {1}")]
     Start(&'static str, #[source] io::Error),
+    /// A tool did not end in time, and was killed.
+    #[error("{0} hangs: it has not ended in {1}, and was killed")]
+    Hangs(&'static str, Duration),
     /// A tool refused the request.
     #[error("{0} refused: {1}")]
     Refused(&'static str, String),
@@ -92,15 +108,22 @@ pub enum RuleError {
     Unknown(#[source] io::Error),
 }
 
+impl RuleError {
+    /// Returns `true` if a tool refused, as it does without the necessary rights.
+    const fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused(..))
+    }
+}
+
 impl Rules {
     /// Returns rules that send packets to `queues` if they leave by one of `interfaces`, whether forwarded or sent by
-    /// this machine. A rule behind the queue sets Congestion Experienced in packets with `ce_bit` in their firewall
-    /// mark, and clears the bit.
+    /// this machine, behind all routing decisions. A rule behind the queue sets Congestion Experienced in packets with
+    /// the second of `bits` in their firewall mark, if they are ECN-capable, and clears both bits.
     ///
     /// # Errors
-    /// An interface does not exist, its name cannot be used in a rule, or `ce_bit` is not a single bit.
-    pub fn new(queues: impl Into<Queues>, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
-        Self::checked(RuleDirection::Leaving, queues.into(), interfaces, ce_bit)
+    /// An interface does not exist, or its name cannot be used in a rule.
+    pub fn new(queues: impl Into<Queues>, interfaces: &[String], bits: MarkBits) -> Result<Self, RuleError> {
+        Self::checked(RuleDirection::Leaving, queues.into(), interfaces, bits)
     }
 
     /// Returns rules that send packets to `queues` if they arrive by one of `interfaces`, whether they are forwarded or
@@ -108,15 +131,15 @@ impl Rules {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn arriving(queues: impl Into<Queues>, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
-        Self::checked(RuleDirection::Arriving, queues.into(), interfaces, ce_bit)
+    pub fn arriving(queues: impl Into<Queues>, interfaces: &[String], bits: MarkBits) -> Result<Self, RuleError> {
+        Self::checked(RuleDirection::Arriving, queues.into(), interfaces, bits)
     }
 
     fn checked(
         direction: RuleDirection,
         queues: Queues,
         interfaces: &[String],
-        ce_bit: u32,
+        bits: MarkBits,
     ) -> Result<Self, RuleError> {
         for name in interfaces {
             check_name(name)?;
@@ -125,16 +148,13 @@ impl Rules {
                 other => RuleError::Unknown(other.into()),
             })?;
         }
-        if !ce_bit.is_power_of_two() {
-            return Err(RuleError::NotOneBit(ce_bit));
-        }
         let mut once: Vec<String> = Vec::new();
         for name in interfaces {
             if !once.contains(name) {
                 once.push(name.clone());
             }
         }
-        Ok(Self { direction, queues, interfaces: once, ce_bit })
+        Ok(Self { direction, queues, interfaces: once, bits })
     }
 
     /// Returns the same rules for other interfaces, which need not exist.
@@ -152,11 +172,30 @@ impl Rules {
         &self.interfaces
     }
 
+    /// Returns the interfaces that are bridges of the kernel whose ports' packets pass rules (`br_netfilter`), as with
+    /// Docker.
+    pub(crate) fn bridges(&self) -> impl Iterator<Item = &str> {
+        self.interfaces.iter().map(String::as_str).filter(|name| passes_ports_through_rules(name))
+    }
+
+    /// Returns the bits of the firewall mark.
+    #[must_use]
+    pub const fn bits(&self) -> MarkBits {
+        self.bits
+    }
+
     /// Returns the number of the (first) queue.
     #[must_use]
     pub const fn queue(&self) -> u16 {
         self.queues.first()
     }
+}
+
+/// Exists once the kernel takes the packets of its bridges through rules.
+const BRIDGE_RULES: &str = "/proc/sys/net/bridge/bridge-nf-call-iptables";
+
+fn passes_ports_through_rules(interface: &str) -> bool {
+    Path::new(BRIDGE_RULES).exists() && interface_info::InterfaceInfo::of(interface).is_ok_and(|info| info.bridge)
 }
 
 /// Returns the MTU of an interface in bytes.
@@ -209,6 +248,43 @@ impl fmt::Display for Firewall {
 }
 
 impl Firewall {
+    /// Returns two bits of the firewall mark that no rule, policy route or known program uses, as far as this process
+    /// may read them; without the right to, those that are free where there are none.
+    ///
+    /// # Errors
+    /// There are no two free bits, or a tool hangs.
+    pub fn choose_marks(self) -> Result<MarkBits, RuleError> {
+        let rules = self.others().or_else(|error| if error.is_refusal() { Ok(String::new()) } else { Err(error) })?;
+        let routed = RouteSocket::open().and_then(|socket| socket.rule_marks()).unwrap_or_default();
+        MarkBits::choose(&rules, &routed).ok_or(RuleError::NoFreeBits)
+    }
+
+    /// Returns a rule of another program that uses one of `bits`, or the name of that program; `None` if there is none.
+    ///
+    /// # Errors
+    /// The tool could not list the rules.
+    pub fn use_of(self, bits: MarkBits) -> Result<Option<String>, RuleError> {
+        Ok(bits.used_in(&self.others()?))
+    }
+
+    /// Returns the rules of others that may change firewall marks, as the tool lists them.
+    fn others(self) -> Result<String, RuleError> {
+        match self {
+            Self::Nft => nft::others(),
+            Self::Iptables => iptables::others(),
+        }
+    }
+
+    /// Returns the bit of [`QueueConfig::repeat`](crate::QueueConfig::repeat) for rules by this tool. In a table of
+    /// iptables, the rules behind ours would not see a packet that is accepted, so packets pass the table once more.
+    #[must_use]
+    pub const fn repeat(self, bits: MarkBits) -> Option<u32> {
+        match self {
+            Self::Nft => None,
+            Self::Iptables => Some(bits.passed),
+        }
+    }
+
     /// Returns the tool that works on this machine: nft if both it and the kernel can queue, otherwise iptables.
     /// Changes nothing.
     ///
@@ -234,9 +310,12 @@ impl Firewall {
     /// no packet passes unqueued, and none that waits is dropped. With iptables IPv4 and IPv6 have a transaction each.
     ///
     /// # Errors
-    /// The tool refused, as without the necessary rights. With nft nothing has changed then, and with iptables there
-    /// are no rules.
+    /// The tool refused, as without the necessary rights, or packets between ports of a bridge would be queued. With
+    /// nft nothing has changed then, and with iptables there are no rules.
     pub fn install(self, rules: &Rules) -> Result<(), RuleError> {
+        if let Some(bridge) = self.queues_between_ports(rules) {
+            return Err(RuleError::BridgedPorts(bridge.to_owned()));
+        }
         let _changing = changing()?;
         match self {
             Self::Nft => nft::install(rules),
@@ -244,11 +323,21 @@ impl Firewall {
         }
     }
 
+    /// Returns a bridge between whose ports packets would be queued. Only iptables knows that a packet was bridged, and
+    /// only where that is decided.
+    fn queues_between_ports(self, rules: &Rules) -> Option<&str> {
+        let told = self == Self::Iptables && rules.direction == RuleDirection::Leaving;
+        rules.bridges().next().filter(|_| !told)
+    }
+
     /// Returns `true` if `rules` are installed. Others may have flushed all tables since.
     ///
     /// # Errors
-    /// The tool could not list the rules.
+    /// The tool could not list the rules, or packets between ports of a bridge are queued since it was set up so.
     pub fn is_installed(self, rules: &Rules) -> Result<bool, RuleError> {
+        if let Some(bridge) = self.queues_between_ports(rules) {
+            return Err(RuleError::BridgedPorts(bridge.to_owned()));
+        }
         match self {
             Self::Nft => nft::is_installed(rules),
             Self::Iptables => iptables::is_installed(rules),
@@ -335,7 +424,7 @@ mod tests {
             direction: RuleDirection::Leaving,
             queues: 7.into(),
             interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()],
-            ce_bit: 0x4000_0000,
+            bits: MarkBits { passed: 0x2000_0000, ce: 0x4000_0000 },
         }
     }
 
@@ -386,18 +475,14 @@ mod tests {
         }
     }
 
-    /// Would catch a name that is an option or matches other interfaces, and a mark of several bits, which would match
-    /// packets with one of them.
+    /// Would catch a name that is an option or matches other interfaces.
     #[test]
-    fn ambiguous_names_and_marks_are_refused() {
+    fn ambiguous_names_are_refused() {
+        let bits = rules().bits;
         for name in ["", "eth+", "a b", "-o", "a\"b", "a\nb", "{a}", "é"] {
-            assert!(matches!(Rules::new(0, &[name.to_owned()], 1), Err(RuleError::BadName(_))), "{name}");
+            assert!(matches!(Rules::new(0, &[name.to_owned()], bits), Err(RuleError::BadName(_))), "{name}");
         }
-        let lo = ["lo".to_owned()];
-        for bits in [0, 3, u32::MAX] {
-            assert!(matches!(Rules::new(0, &lo, bits), Err(RuleError::NotOneBit(_))), "{bits}");
-        }
-        assert!(matches!(Rules::new(0, &["nosuch0".to_owned()], 1), Err(RuleError::NoInterface(_))));
-        assert!(Rules::new(0, &lo, 1 << 31).is_ok());
+        assert!(matches!(Rules::new(0, &["nosuch0".to_owned()], bits), Err(RuleError::NoInterface(_))));
+        assert!(Rules::new(0, &["lo".to_owned()], bits).is_ok());
     }
 }

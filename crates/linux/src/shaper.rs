@@ -38,6 +38,7 @@ pub struct Shaper<W> {
     /// The earliest time at which the discipline may release a packet.
     held_until: Time,
     marking: Marking,
+    repeat: Option<u32>,
     accounting: Accounting<W>,
 }
 
@@ -62,6 +63,7 @@ impl<W: PacketObserver> Shaper<W> {
             link: LinkClock::new(rate),
             held_until: Time::ZERO,
             marking,
+            repeat: None,
             accounting: Accounting {
                 observer,
                 queued: 0,
@@ -70,6 +72,13 @@ impl<W: PacketObserver> Shaper<W> {
                 verdicts: Vec::new(),
             },
         }
+    }
+
+    /// Returns the shaper with verdicts that [repeat](Verdict::repeat) the rules, with this bit more in each packet's
+    /// firewall mark.
+    #[must_use]
+    pub fn repeating(self, bit: Option<u32>) -> Self {
+        Self { repeat: bit, ..self }
     }
 
     /// Offers a packet that arrives at `now`, after the link has sent as much as it can by then. `now` never runs
@@ -193,7 +202,7 @@ impl<W: PacketObserver> Shaper<W> {
             self.link.wake(Time::from_nanos(now.as_nanos() - MAX_CATCH_UP.as_nanos()));
         }
         self.link.advance(packet.packet.bytes());
-        self.accounting.departed(now, packet, late, self.marking);
+        self.accounting.departed(now, packet, late, (self.marking, self.repeat));
     }
 }
 
@@ -203,13 +212,20 @@ impl<W: PacketObserver> Accounting<W> {
         self.observer.arrived(now, packet);
     }
 
-    fn departed(&mut self, now: Time, packet: TimestampedPacket, late: Duration, marking: Marking) {
+    fn departed(
+        &mut self,
+        now: Time,
+        packet: TimestampedPacket,
+        late: Duration,
+        (marking, bit): (Marking, Option<u32>),
+    ) {
         let Tagged { packet, tag: since } = packet;
         self.queued -= 1;
         self.sojourn.add(now.since(since));
         self.lateness.add(late);
         self.observer.departed(now, &packet, since);
-        self.verdicts.push(Verdict { id: packet.id, decision: packet.decision(marking) });
+        let repeat = bit.map(|bit| packet.firewall_mark() | bit);
+        self.verdicts.push(Verdict { id: packet.id, decision: packet.decision(marking), repeat });
     }
 }
 
@@ -217,7 +233,7 @@ impl<W: PacketObserver> DropSink<TimestampedPacket> for Accounting<W> {
     fn dropped(&mut self, now: Time, packet: TimestampedPacket, reason: Reason) {
         self.queued -= 1;
         self.observer.dropped(now, &packet.packet, reason);
-        self.verdicts.push(Verdict { id: packet.packet.id, decision: Decision::Drop });
+        self.verdicts.push(Verdict { id: packet.packet.id, decision: Decision::Drop, repeat: None });
     }
 
     fn marked(&mut self, _now: Time, packet: &TimestampedPacket, reason: Reason) {

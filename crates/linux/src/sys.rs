@@ -9,4 +9,5 @@ pub(crate) mod lock_file;
 pub(crate) mod random;
 pub mod rtnetlink;
 pub(crate) mod runtime_dir;
+pub(crate) mod secure;
 pub mod sockopt;

@@ -158,7 +158,7 @@ fn a_table_of_nftables_comes_and_goes() {
         if Command::new("nft").arg("-v").output().is_err() {
             return skip::because("nft", "there is no nft");
         }
-        let rules = Rules::new(3, &[OUT.to_owned()], common::CE_BIT).unwrap();
+        let rules = Rules::new(3, &[OUT.to_owned()], common::bits()).unwrap();
         let script = Firewall::Nft.script(&rules);
         assert!(script.contains("queue num 3 bypass\n"), "{script}");
         tool("nft", "add table ip mine");

@@ -9,8 +9,8 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{CE_BIT, Lab, PORT, RECEIVER, RECOVERY, RouterConfig, Wrong, config, lab, start, undisturbed};
-use fairlane_linux::{DataPath, Marking, QueueConfig, Report, Router};
+use common::{Lab, PORT, RECEIVER, RECOVERY, RouterConfig, Wrong, config, lab, queue_config, start, undisturbed};
+use fairlane_linux::{DataPath, QueueConfig, Report, Router};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sys::socket::{setsockopt, sockopt};
 
@@ -48,8 +48,7 @@ fn read(listener: &TcpListener) -> (u64, f64) {
 }
 
 fn transfer(lab: &Lab, gso: Option<u32>) -> Transfer {
-    let path =
-        DataPath::Queue(QueueConfig { queues: 0.into(), marking: Marking::ByRule(CE_BIT), fail_open: false, gso });
+    let path = DataPath::Queue(QueueConfig { gso, ..queue_config(0) });
     // A queue of 80 ms, which a sender that halves its window does not empty, and which outlasts a short pause of the
     // machine.
     let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "2mb").unwrap();

@@ -13,8 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{
-    CE_BIT, Lab, OUT, PORT, RECEIVER, RouterConfig, config, drain, install, ip, lab, listen, queue, sent_to_queue,
-    start, udp_count, unless_busy,
+    Lab, OUT, PORT, RECEIVER, RouterConfig, bits, config, drain, install, ip, lab, listen, queue, queue_config,
+    sent_to_queue, start, udp_count, unless_busy,
 };
 use fairlane_linux::{DataPath, Marking, QueueConfig, Report, Router};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate, Seed};
@@ -236,7 +236,7 @@ fn datagrams_of_any_size_are_counted_by_their_bytes() {
         }
         lab.sender.run(|| ip("link set s0 mtu 65535"));
         lab.receiver.run(|| ip("link set d0 mtu 65535"));
-        for marking in [Marking::ByRule(CE_BIT), Marking::ByUs] {
+        for marking in [Marking::ByRule(bits().ce()), Marking::ByUs] {
             let rate = Rate::from_bits_per_second(1_000_000_000);
             let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "1000p").unwrap();
             let working =
@@ -273,12 +273,7 @@ fn datagrams_of_any_size_are_counted_by_their_bytes() {
 #[test]
 fn packets_that_fail_open_pass_and_are_the_difference() {
     lab(false, |lab| {
-        let path = DataPath::Queue(QueueConfig {
-            queues: 0.into(),
-            marking: Marking::ByRule(CE_BIT),
-            fail_open: true,
-            gso: None,
-        });
+        let path = DataPath::Queue(QueueConfig { fail_open: true, ..queue_config(0) });
         let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "200000p").unwrap();
         let rate = Rate::from_bits_per_second(1_000_000_000);
         let router = Router::new(&RouterConfig { path, ..config(&droptail, rate) }).unwrap();

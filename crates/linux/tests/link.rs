@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use common::send::{send_at, send_classes};
 use common::{
-    OUT, PORT, RECEIVER, assert_idle_link_is_quick, assert_rate, config, drain, lab, listen, nft, start, tool, watch,
+    OUT, PORT, RECEIVER, assert_idle_link_is_quick, assert_rate, config, drain, lab, listen, nft, start, watch,
 };
-use fairlane_linux::{Firewall, Framing, Link, LinkLayer, Marking, Router, Rules, remove_rules};
+use fairlane_linux::{DataPath, Firewall, Framing, Link, LinkLayer, Marking, QueueConfig, Router, Rules, remove_rules};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket};
@@ -164,12 +164,9 @@ fn ecn(packet: &[u8]) -> u8 {
     if packet[0] >> 4 == 4 { packet[1] & 3 } else { packet[1] >> 4 & 3 }
 }
 
-/// Replaces the marking rule of iptables by nft's table without the statement that queues, which not every kernel has.
+/// Installs nft's table, behind the chains of iptables, without the statement that queues, which not every kernel has.
 fn marks_by_nft() {
-    for name in ["iptables", "ip6tables"] {
-        tool(name, "-t mangle -D POSTROUTING 1");
-    }
-    let rules = Rules::new(9, &[OUT.to_owned()], common::CE_BIT).unwrap();
+    let rules = Rules::new(9, &[OUT.to_owned()], common::bits()).unwrap();
     let script = Firewall::Nft.script(&rules).replace("queue num 9 bypass", "accept");
     assert_eq!(nft(&script), "");
 }
@@ -180,7 +177,7 @@ fn marks_by_nft() {
 #[test]
 fn marks_arrive_in_headers_that_are_right() {
     lab(true, |lab| {
-        let by_rule = Marking::ByRule(common::CE_BIT);
+        let by_rule = Marking::ByRule(common::bits().ce());
         let by_us = Marking::ByUs;
         for (marking, by_nft, wash) in
             [(by_rule, false, false), (by_rule, true, false), (by_us, false, false), (by_us, false, true)]
@@ -197,9 +194,10 @@ fn marks_arrive_in_headers_that_are_right() {
             let rate = Rate::from_bits_per_second(2_000_000);
             let cake = QdiscParameters::new(Kind::Cake).with("wash", "true").unwrap();
             let discipline = if wash { &cake } else { &codel };
-            let router =
-                Router::new(&common::RouterConfig { path: common::queue(marking), ..config(discipline, rate) })
-                    .unwrap();
+            let queue = common::queue_config(0);
+            let repeat = queue.repeat.filter(|_| !by_nft);
+            let path = DataPath::Queue(QueueConfig { marking, repeat, ..queue });
+            let router = Router::new(&common::RouterConfig { path, ..config(discipline, rate) }).unwrap();
             let working = start(router, 0);
             if by_nft {
                 marks_by_nft();

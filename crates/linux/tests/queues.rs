@@ -9,10 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use common::{
-    CE_BIT, PORT, RECEIVER, RouterConfig, config, drain, install, lab, listen, sent_to_queue, spawn_router, start,
-    tool, udp_count,
+    PORT, RECEIVER, RouterConfig, config, drain, install, lab, listen, queue_config, sent_to_queue, spawn_router,
+    start, tool, udp_count,
 };
-use fairlane_linux::{DataPath, Marking, QueueConfig, Queues, Router, kernel_queues};
+use fairlane_linux::{DataPath, Queues, Router, kernel_queues};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
@@ -51,7 +51,7 @@ fn has_two_processors() -> bool {
 /// Returns a router with the queues 0 and 1.
 fn router(discipline: &QdiscParameters, rate: Rate) -> Router {
     let queues = Queues::new(0, 1).unwrap();
-    let path = DataPath::Queue(QueueConfig { queues, marking: Marking::ByRule(CE_BIT), fail_open: false, gso: None });
+    let path = DataPath::Queue(queue_config(queues));
     Router::new(&RouterConfig { path, ..config(discipline, rate) }).unwrap()
 }
 

@@ -104,7 +104,7 @@ fn hosts_behind_translation_are_told() {
                     .unwrap();
             }
             let (id, addresses, hosts) = seen.expect("a packet");
-            socket.decide(&Verdict { id, decision: Decision::Accept }).unwrap();
+            socket.decide(&Verdict { id, decision: Decision::Accept, repeat: None }).unwrap();
             socket.flush().unwrap();
             (addresses, hosts)
         };

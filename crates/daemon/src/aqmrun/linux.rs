@@ -66,6 +66,7 @@ fn run(options: &AqmrunArgs) -> Result<Report, String> {
         path: DataPath::Queue(QueueConfig {
             queues: options.queue.into(),
             marking: UNUSED,
+            repeat: None,
             fail_open: false,
             gso: None,
         }),

@@ -108,10 +108,10 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "BY")]
     pub(crate) flows: Option<Flows>,
 
-    /// The bit of the firewall mark that tells our rules which packets to mark with ECN; it must be unused [default:
-    /// 0x40000000]
-    #[arg(long, value_name = "BIT", value_parser = ce_mark)]
-    pub(crate) ce_mark: Option<u32>,
+    /// Two bits of the firewall mark for the rules of --interface, such as 0x18000000; nothing else may use them
+    /// [default: two that no rule uses]
+    #[arg(long, value_name = "BITS", value_parser = marks)]
+    pub(crate) marks: Option<u32>,
 
     /// Let packets pass that the kernel cannot hand over, instead of dropping them
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", require_equals = true)]
@@ -256,10 +256,10 @@ pub(crate) fn mpu(text: &str) -> Result<u16, String> {
     bytes(text, 0, 256).map(i16::unsigned_abs)
 }
 
-pub(crate) fn ce_mark(text: &str) -> Result<u32, String> {
+pub(crate) fn marks(text: &str) -> Result<u32, String> {
     let digits = text.strip_prefix("0x");
     let mark = digits.map_or_else(|| text.parse().ok(), |digits| u32::from_str_radix(digits, 16).ok());
-    mark.filter(|mark| mark.is_power_of_two()).ok_or_else(|| "write one bit, such as 0x40000000".to_owned())
+    mark.filter(|mark: &u32| mark.count_ones() == 2).ok_or_else(|| "write two bits, such as 0x18000000".to_owned())
 }
 
 pub(crate) fn metrics(text: &str) -> Result<Metrics, String> {

@@ -46,7 +46,7 @@ impl Action {
     pub(super) fn execute(self) -> Result<(), Failure> {
         match self {
             Self::Run(ready) => supervisor::run(&ready),
-            Self::DryRun(ready) => output::print(&ready.shown()?),
+            Self::DryRun(ready) => output::print(&ready.shown()),
             Self::Clean => clean(),
             Self::Guard(rules) => guard::run(&rules),
         }

@@ -14,7 +14,7 @@ pub(super) fn settings() -> Settings {
         chosen: None,
         flows: FlowsBy::AddressPair,
         interfaces: vec!["eth7".to_owned()],
-        ce_mark: 1,
+        ours: None,
         drain: Duration::ZERO,
         metrics: Metrics::Off,
         log: Log::Text,

@@ -28,6 +28,8 @@ pub(super) struct InstalledRules {
     changed: bool,
     checked: Stopwatch,
     restored: u64,
+    /// The use of our marks by others of which the log has told.
+    told: Option<String>,
     routers: Vec<Remote>,
     /// `None` if it could not be started, and from the end on.
     guard: Option<Guard>,
@@ -50,9 +52,8 @@ pub(super) fn clean_up(queues: &[u16], with_rules: bool) -> Result<(), Failure> 
 }
 
 impl InstalledRules {
-    /// Installs `rules`, which have the same interfaces, and has them guarded while `routers` live.
-    pub(super) fn install(rules: &[Rules], routers: Vec<Remote>) -> Result<Self, Failure> {
-        let firewall = Firewall::find().map_err(|error| refused(&error))?;
+    /// Installs `rules` by `firewall`, which have the same interfaces, and has them guarded while `routers` live.
+    pub(super) fn install(firewall: Firewall, rules: &[Rules], routers: Vec<Remote>) -> Result<Self, Failure> {
         let interfaces = WatchedInterfaces::new(rules.first().map_or(&[], |rules| rules.interfaces()));
         let mut installed = Self {
             firewall,
@@ -62,6 +63,7 @@ impl InstalledRules {
             changed: false,
             checked: Stopwatch::start(),
             restored: 0,
+            told: None,
             routers,
             guard: None,
             guarded: Stopwatch::start(),
@@ -72,6 +74,7 @@ impl InstalledRules {
             installed.rules.push(rules.clone());
             info!(queue = rules.queue(), %firewall, "rules installed");
         }
+        installed.look_for_other_uses().map_err(|error| refused(&error))?;
         installed.changes.happened();
         installed.start_guard();
         Ok(installed)
@@ -128,22 +131,41 @@ impl InstalledRules {
 
     /// Installs the rules again if another program has removed one.
     fn check(&mut self) {
+        let looked = if self.changed { self.look_for_other_uses() } else { Ok(()) };
         (self.changed, self.checked) = (false, Stopwatch::start());
         if self.guard.is_none() {
             self.start_guard();
         }
-        let there = self.rules.iter().try_fold(true, |all, rules| Ok(all && self.firewall.is_installed(rules)?));
+        let all = || self.rules.iter().try_fold(true, |all, rules| Ok(all && self.firewall.is_installed(rules)?));
+        let there = looked.and_then(|()| all());
         match there {
             Ok(true) => {}
             Ok(false) => {
-                warn!("another program removed rules of this router, and packets passed unqueued");
+                warn!(
+                    "another program removed rules of this router, or put its own before them: packets passed unqueued"
+                );
                 self.put_back();
             }
             Err::<_, RuleError>(error) => {
-                error!(%error, "packets may pass unqueued: the rules cannot be checked");
-                self.changed = true;
+                error!(%error, "the rules cannot be checked, so packets may pass unqueued");
             }
         }
+    }
+
+    /// Tells once of another program that uses the bits of our marks.
+    fn look_for_other_uses(&mut self) -> Result<(), RuleError> {
+        let Some(bits) = self.rules.first().map(Rules::bits) else { return Ok(()) };
+        if let Some(by) = self.firewall.use_of(bits)?
+            && self.told.as_ref() != Some(&by)
+        {
+            warn!(
+                %bits,
+                by = %by.escape_debug(),
+                "another program uses the firewall marks of this router, and packets may pass unqueued: choose others by --marks"
+            );
+            self.told = Some(by);
+        }
+        Ok(())
     }
 
     /// Replaces the rules by those for other names of the interfaces.

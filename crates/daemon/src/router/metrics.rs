@@ -339,8 +339,13 @@ mod tests {
     /// Would catch a number under the name of another one.
     #[test]
     fn each_number_has_its_name() {
-        let queue =
-            QueueConfig { queues: Queues::new(4, 7).unwrap(), marking: Marking::ByUs, fail_open: false, gso: None };
+        let queue = QueueConfig {
+            queues: Queues::new(4, 7).unwrap(),
+            marking: Marking::ByUs,
+            repeat: None,
+            fail_open: false,
+            gso: None,
+        };
         let expected = [
             "arrived_packets_total 11",
             "arrived_bytes_total 1100",
@@ -408,7 +413,7 @@ mod tests {
     fn both_directions_are_one_text() {
         let of = |number: u16, direction| {
             let queues = number.into();
-            let queue = QueueConfig { queues, marking: Marking::ByUs, fail_open: false, gso: None };
+            let queue = QueueConfig { queues, marking: Marking::ByUs, repeat: None, fail_open: false, gso: None };
             text(report(), &Path::Process(DataPath::Queue(queue)), rates(Some(direction)), None)
         };
         let (up, down) = (of(0, Direction::Up), of(1, Direction::Down).replace("fairlane_average", "fairlane_other"));

@@ -2,16 +2,14 @@
 
 use fairlane_console::Failure;
 use fairlane_linux::{
-    BridgeConfig, BridgeDirections, DataPath, FlowsBy, Link, LinkLayer, Marking, PacketNeeds, QueueConfig, Queues, mtu,
+    BridgeConfig, BridgeDirections, DataPath, Firewall, FlowsBy, Link, LinkLayer, MarkBits, Marking, PacketNeeds,
+    QueueConfig, Queues, mtu,
 };
 use fairlane_qdisc::QdiscConfig;
 
 use super::kernel;
 use super::way::{Direction, Path};
 use crate::args::router::{FileOptions, PathChoice};
-
-/// The default bit that tells our rules which packets to mark. Lower bits are in common use.
-const CE_MARK: u32 = 0x4000_0000;
 
 /// The request from which the path follows.
 pub(super) struct Wanted<'w> {
@@ -27,6 +25,8 @@ pub(super) struct Wanted<'w> {
     pub(super) both: bool,
     /// The number of directions before this one, whose queues have the numbers before.
     pub(super) before: u16,
+    /// Finds the tool of our rules and the bits of their marks.
+    pub(super) ours: &'w dyn Fn() -> Result<(Firewall, MarkBits), Failure>,
 }
 
 impl Wanted<'_> {
@@ -95,7 +95,7 @@ impl Wanted<'_> {
     fn in_kernel(&self) -> Result<Path, Failure> {
         let of_a_queue = [
             ("--queue-num", self.numbers().is_some()),
-            ("--ce-mark", self.options.ce_mark.or(self.file.ce_mark).is_some()),
+            ("--marks", self.options.marks.or(self.file.marks).is_some()),
             ("--fail-open", self.options.fail_open.or(self.file.fail_open).is_some()),
             ("--gso", self.options.gso.or(self.file.gso).is_some()),
         ];
@@ -137,8 +137,12 @@ impl Wanted<'_> {
         let ruled = !self.interfaces.is_empty();
         let queues = Queues::new(first, last).map_err(|error| Failure::plain(format!("queue-num: {error}")))?;
         let needs = PacketNeeds::of(self.discipline.config());
-        let marking =
-            if ruled && !needs.wash { Marking::ByRule(ce_mark(self.options, self.file)) } else { Marking::ByUs };
+        let ours = if ruled { Some((self.ours)()?) } else { None };
+        let marking = match ours {
+            Some((_, bits)) if !needs.wash => Marking::ByRule(bits.ce()),
+            _ => Marking::ByUs,
+        };
+        let repeat = ours.and_then(|(firewall, bits)| firewall.repeat(bits));
         let whole = self.options.gso.or(self.file.gso) == Some(true);
         if whole && needs.wash {
             let message = "--gso and wash exclude each other: packets that are joined must not be written anew";
@@ -146,7 +150,7 @@ impl Wanted<'_> {
         }
         let gso = if whole { Some(segments(self.interfaces)?) } else { None };
         let fail_open = self.options.fail_open.or(self.file.fail_open).unwrap_or(false);
-        Ok(Path::Process(DataPath::Queue(QueueConfig { queues, marking, fail_open, gso })))
+        Ok(Path::Process(DataPath::Queue(QueueConfig { queues, marking, repeat, fail_open, gso })))
     }
 
     /// Returns the directions over a bridge that this way forwards.
@@ -170,7 +174,7 @@ impl Wanted<'_> {
         let of_a_queue = [
             ("--queue-num", self.numbers().is_some()),
             ("--interface", !self.interfaces.is_empty()),
-            ("--ce-mark", self.options.ce_mark.or(self.file.ce_mark).is_some()),
+            ("--marks", self.options.marks.or(self.file.marks).is_some()),
             ("--fail-open", self.options.fail_open.or(self.file.fail_open).is_some()),
         ];
         match of_a_queue.into_iter().find(|(_, given)| *given) {
@@ -190,11 +194,6 @@ impl Wanted<'_> {
             }
         }
     }
-}
-
-/// Returns the bit of the firewall mark for packets to be marked.
-pub(super) fn ce_mark(options: &FileOptions, file: &FileOptions) -> u32 {
-    options.ce_mark.or(file.ce_mark).unwrap_or(CE_MARK)
 }
 
 /// Returns the error of a router without `what`, with an example of it.

@@ -2,7 +2,7 @@
 
 use fairlane_autorate::Config;
 use fairlane_console::{Failure, explain, output};
-use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, Firewall, Link, Marking, RuleError, Rules};
+use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, Link, Marking, RuleError, Rules};
 use nix::unistd::geteuid;
 
 use super::settings::{Settings, Sources};
@@ -24,10 +24,10 @@ pub(super) fn rules(settings: &Settings) -> Result<Vec<Rules>, Failure> {
     for way in &settings.ways {
         let Path::Process(path) = &way.path else { continue };
         match (path, &*settings.interfaces) {
-            (DataPath::Queue(_), []) => {}
             (DataPath::Queue(queue), interfaces) => {
+                let Some((_, bits)) = settings.ours else { continue };
                 let new = if way.is_down() { Rules::arriving } else { Rules::new };
-                all.push(new(queue.queues, interfaces, settings.ce_mark).map_err(Failure::plain)?);
+                all.push(new(queue.queues, interfaces, bits).map_err(Failure::plain)?);
             }
             (DataPath::Bridge(bridge), _) => bridge.check().map_err(Failure::plain)?,
         }
@@ -37,7 +37,7 @@ pub(super) fn rules(settings: &Settings) -> Result<Vec<Rules>, Failure> {
 
 impl Ready {
     /// Returns the text of a dry run.
-    pub(super) fn shown(&self) -> Result<String, Failure> {
+    pub(super) fn shown(&self) -> String {
         let mut text = String::new();
         for way in &self.settings.ways {
             text += &self.way_shown(way);
@@ -61,7 +61,7 @@ impl Ready {
             let explanation = way.discipline.explanation();
             text += &format!("\n{}", explain::explanation_text(explanation, way.link.rate, output::width()));
         }
-        Ok(text + "\n" + &self.rules_shown()?)
+        text + "\n" + &self.rules_shown()
     }
 
     /// Returns the place and the link of one way.
@@ -116,9 +116,9 @@ impl Ready {
     }
 
     /// Returns the changes to the firewall.
-    fn rules_shown(&self) -> Result<String, Failure> {
-        if self.rules.is_empty() {
-            return Ok(match self.settings.path() {
+    fn rules_shown(&self) -> String {
+        let Some((firewall, _)) = self.settings.ours else {
+            return match self.settings.path() {
                 Some(Path::Process(DataPath::Queue(_))) => {
                     "No rules, since there is no --interface: your own rules have to send packets to the queue\n"
                 }
@@ -129,16 +129,15 @@ impl Ready {
                     "No rules: the kernel's queue discipline of the interface is replaced\n"
                 }
             }
-            .to_owned());
-        }
-        let firewall = Firewall::find().map_err(|error| refused(&error))?;
+            .to_owned();
+        };
         let interfaces = self.settings.interfaces.join(", ");
         let mut text = String::new();
         for (rules, way) in self.rules.iter().zip(&self.settings.ways) {
             let by = if way.is_down() { "arriving" } else { "leaving" };
             text += &format!("Rules for packets {by} by {interfaces}\n{}", firewall.script(rules));
         }
-        Ok(text)
+        text
     }
 }
 

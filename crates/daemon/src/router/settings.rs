@@ -1,18 +1,21 @@
 //! A router's settings, from the command line and the file together.
 
+use std::cell::OnceCell;
 use std::io;
 use std::path::PathBuf;
 
 use fairlane_console::floods::{self, Finding, Mix};
 use fairlane_console::{Failure, explain};
 use fairlane_linux::{
-    BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, PacketNeeds, RouterConfig, runtime_file,
+    BridgeConfig, DataPath, Firewall, FlowsBy, Framing, Link, LinkLayer, MarkBits, Marking, PacketNeeds, RouterConfig,
+    runtime_file,
 };
 use fairlane_qdisc::{Duration, Host, QdiscParameters, Rate, Seed, SimplePacket};
 
 use super::autorate_settings::AutorateSettings;
 use super::file::{self, FileSettings};
-use super::path::{Wanted, ce_mark, needs};
+use super::path::{Wanted, needs};
+use super::ready::refused;
 use super::way::{Direction, Path, Way, bridge, queue};
 use crate::args::router::{self as args, FileOptions, Log, Metrics, RouterArgs};
 
@@ -36,7 +39,8 @@ pub(super) struct Settings {
     pub(super) chosen: Option<String>,
     pub(super) flows: FlowsBy,
     pub(super) interfaces: Vec<String>,
-    pub(super) ce_mark: u32,
+    /// The tool of our rules, and the bits of their marks; `None` without rules of ours.
+    pub(super) ours: Option<(Firewall, MarkBits)>,
     pub(super) drain: Duration,
     pub(super) metrics: Metrics,
     pub(super) log: Log,
@@ -50,13 +54,20 @@ pub(super) struct Sources {
     options: FileOptions,
     queue: Option<QdiscParameters>,
     file: Option<PathBuf>,
+    /// The tool of our rules, and the bits that were free at the start.
+    chosen: OnceCell<(Firewall, MarkBits)>,
 }
 
 impl Sources {
     pub(super) fn new(args: RouterArgs) -> Result<Self, Failure> {
         let config =
             |kind| explain::config(kind, &args.parameters).map_err(|error| Failure::plain(format!("{kind} {error}")));
-        Ok(Self { queue: args.kind.map(config).transpose()?, options: args.options, file: args.config })
+        Ok(Self {
+            queue: args.kind.map(config).transpose()?,
+            options: args.options,
+            file: args.config,
+            chosen: OnceCell::new(),
+        })
     }
 
     /// Returns the file, if there is one.
@@ -98,11 +109,13 @@ impl Sources {
                 direction,
                 both,
                 before,
+                ours: &|| self.ours(options.marks.or(file.marks)),
             };
             let (path, reason) = wanted.path()?;
             chosen = reason;
             ways.push(Way { direction, path, link, discipline });
         }
+        let ruled = !interfaces.is_empty() && ways.iter().any(|way: &Way| way.path.queues().is_some());
         let autorate = autorate.map(|table| table.resolve(&ways, interfaces)).transpose()?;
         Ok(Settings {
             ways,
@@ -110,12 +123,30 @@ impl Sources {
             chosen,
             flows,
             interfaces: interfaces.clone(),
-            ce_mark: ce_mark(options, &file),
+            ours: ruled.then(|| self.ours(options.marks.or(file.marks))).transpose()?,
             drain: options.drain.or(file.drain).unwrap_or(DRAIN),
             metrics: options.metrics.clone().or(file.metrics).unwrap_or_default(),
             log: options.log.or(file.log).unwrap_or(Log::Text),
             doubts,
         })
+    }
+
+    /// Returns the tool of our rules and the bits of their marks: those that are `given`, or two that were free when
+    /// this was first asked.
+    fn ours(&self, given: Option<u32>) -> Result<(Firewall, MarkBits), Failure> {
+        let find = || {
+            let firewall = Firewall::find()?;
+            Ok((firewall, given.map_or_else(|| firewall.choose_marks(), MarkBits::new)?))
+        };
+        let (firewall, bits) = match self.chosen.get() {
+            Some(chosen) => *chosen,
+            None => *self.chosen.get_or_init({
+                let found = find().map_err(|error| refused(&error))?;
+                move || found
+            }),
+        };
+        let given = given.map(MarkBits::new).transpose().map_err(|error| refused(&error))?;
+        Ok((firewall, given.unwrap_or(bits)))
     }
 }
 
@@ -240,7 +271,7 @@ impl Settings {
                     .any(|(old, new)| bridge(old).zip(bridge(new)).is_some_and(|(old, new)| changes_sides(old, new))),
             ),
             ("interface", self.interfaces != new.interfaces && !self.can_move(new)),
-            ("ce-mark", self.ce_mark != new.ce_mark),
+            ("marks", self.ours.is_some() && new.ours.is_some() && self.ours != new.ours),
             ("fail-open", paths().any(|(old, new)| fail_open(old) != fail_open(new))),
             ("wash", ways().any(|(old, new)| by_rule(&old.path) && needs(new).wash)),
             ("nat", ways().any(|(old, new)| needs(new).nat && !needs(old).nat)),

@@ -105,12 +105,13 @@ fn install(settings: &Settings, rules: &[Rules], remotes: &[Remote]) -> Result<O
     }
     let numbers: Vec<u16> = queues.iter().map(|queues| queues.first()).collect();
     clean_up(&numbers, !rules.is_empty())?;
-    if rules.is_empty() {
+    let Some((firewall, bits)) = settings.ours else {
         let queues = queues.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         info!(queue = queues, "no rules, since there is no --interface: your own rules have to send packets here");
         return Ok(None);
-    }
-    InstalledRules::install(rules, remotes.to_vec()).map(Some)
+    };
+    info!(%bits, %firewall, "firewall marks in use");
+    InstalledRules::install(firewall, rules, remotes.to_vec()).map(Some)
 }
 
 fn log_start(way: &Way) {

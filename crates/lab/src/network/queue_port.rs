@@ -81,7 +81,7 @@ impl QueuePort {
             }
         })?;
         for id in passing {
-            self.socket.decide(&Verdict { id, decision: Decision::Accept })?;
+            self.socket.decide(&Verdict { id, decision: Decision::Accept, repeat: None })?;
         }
         Ok(received.more)
     }

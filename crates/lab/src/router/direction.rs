@@ -69,6 +69,11 @@ impl Direction {
         })
     }
 
+    /// Returns the direction with verdicts that repeat the rules with this bit.
+    pub(crate) fn repeating(self, bit: Option<u32>) -> Self {
+        Self { shaper: self.shaper.repeating(bit), ..self }
+    }
+
     /// Returns `true` if there is a flow of this number.
     pub(crate) fn knows(&self, flow: u32) -> bool {
         (flow as usize) < self.first.len()
@@ -136,14 +141,14 @@ impl Direction {
                 self.crossing.push(across, (flow, bytes, verdict));
             } else {
                 self.shaper.observer_mut().lost(flow, bytes);
-                self.verdicts.push(Verdict { id: verdict.id, decision: Decision::Drop });
+                self.verdicts.push(Verdict { id: verdict.id, decision: Decision::Drop, repeat: None });
             }
         }
     }
 
     fn drop_at_host(&mut self, id: u32, flow: u32) {
         self.dropped_at_hosts[flow as usize] += 1;
-        self.verdicts.push(Verdict { id, decision: Decision::Drop });
+        self.verdicts.push(Verdict { id, decision: Decision::Drop, repeat: None });
     }
 
     /// Returns the time of the next event.

@@ -137,7 +137,7 @@ impl KernelDirection {
                 }
                 None => {
                     dropped_at_hosts[flow as usize] += 1;
-                    verdicts.push(Verdict { id: queued.id, decision: Decision::Drop });
+                    verdicts.push(Verdict { id: queued.id, decision: Decision::Drop, repeat: None });
                 }
             }
             true
@@ -163,11 +163,11 @@ impl KernelDirection {
             meter.departed(at, &packet, since);
             let sent = wire.sent(at, packet.bytes());
             if let Some(across) = wire.arrival(sent) {
-                let verdict = Verdict { id: queued.id, decision: Decision::Accept };
+                let verdict = Verdict { id: queued.id, decision: Decision::Accept, repeat: None };
                 crossing.push(across, (flow, packet.bytes(), verdict));
             } else {
                 meter.lost(flow, packet.bytes());
-                verdicts.push(Verdict { id: queued.id, decision: Decision::Drop });
+                verdicts.push(Verdict { id: queued.id, decision: Decision::Drop, repeat: None });
             }
             true
         })
@@ -200,7 +200,7 @@ impl Way for KernelDirection {
             self.lateness.add(now.since(due));
             // It is handed to the kernel now, not when it was due.
             let inside = Inside { since: now, ..inside };
-            self.verdicts[0].push(Verdict { id: inside.packet.id, decision: Decision::Accept });
+            self.verdicts[0].push(Verdict { id: inside.packet.id, decision: Decision::Accept, repeat: None });
             add(&mut self.totals.arrived, &inside.packet);
             self.meter.assign(inside.packet.id, flow);
             self.meter.arrived(now, &inside.packet);
@@ -211,7 +211,7 @@ impl Way for KernelDirection {
                 self.after.push(there, verdict);
             } else {
                 self.dropped_at_hosts[flow as usize] += 1;
-                self.verdicts[1].push(Verdict { id: verdict.id, decision: Decision::Drop });
+                self.verdicts[1].push(Verdict { id: verdict.id, decision: Decision::Drop, repeat: None });
             }
         }
         while let Some((due, verdict)) = self.after.pop(now) {

@@ -2,10 +2,10 @@
 
 use std::thread;
 
-use fairlane_linux::{DataPath, Marking, QueueConfig, Queues, Router};
+use fairlane_linux::{DataPath, Queues, Router};
 use fairlane_qdisc::Kind;
 
-use crate::common::{CE_BIT, Lab, RouterConfig, config, install};
+use crate::common::{Lab, RouterConfig, config, install, queue_config};
 use crate::load::{Flow, flood, listen, median};
 use crate::program::{RATE, discipline};
 
@@ -35,7 +35,7 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
 
 fn measure(lab: &Lab, queues: u16) -> Flow {
     let queues = Queues::new(0, queues - 1).unwrap();
-    let path = DataPath::Queue(QueueConfig { queues, marking: Marking::ByRule(CE_BIT), fail_open: false, gso: None });
+    let path = DataPath::Queue(queue_config(queues));
     let router = Router::new(&RouterConfig { path, ..config(&discipline(Kind::Choke), RATE) }).unwrap();
     let (handle, firewall) = (router.handle(), install(queues));
     let working = thread::spawn(|| router.run().unwrap());

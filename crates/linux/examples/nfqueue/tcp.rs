@@ -5,10 +5,10 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fairlane_linux::{DataPath, Marking, QueueConfig, Router};
+use fairlane_linux::{DataPath, QueueConfig, Router};
 use fairlane_qdisc::Kind;
 
-use crate::common::{CE_BIT, Lab, PORT, RECEIVER, RouterConfig, config, install};
+use crate::common::{Lab, PORT, RECEIVER, RouterConfig, config, install, queue_config};
 use crate::load::{cost, median};
 use crate::program::{RATE, discipline};
 
@@ -48,8 +48,7 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
 }
 
 fn measure(lab: &Lab, gso: Option<u32>) -> Sample {
-    let path =
-        DataPath::Queue(QueueConfig { queues: 0.into(), marking: Marking::ByRule(CE_BIT), fail_open: false, gso });
+    let path = DataPath::Queue(QueueConfig { gso, ..queue_config(0) });
     let router = Router::new(&RouterConfig { path, ..config(&discipline(Kind::FqCodel), RATE) }).unwrap();
     let (handle, firewall) = (router.handle(), install(0));
     let working = thread::spawn(|| cost(|| router.run().unwrap()));

@@ -128,7 +128,7 @@ impl QueueSocket {
             for message in messages(&buffer[..length]) {
                 match message {
                     Message::Packet(packet) => {
-                        self.verdicts.decide(&Verdict { id: packet.id, decision: Decision::Accept });
+                        self.verdicts.decide(&Verdict { id: packet.id, decision: Decision::Accept, repeat: None });
                     }
                     Message::Answer(answer) if answer.sequence == SETUP => {
                         self.flush().map_err(|error| BindError::Failed(self.number, error))?;
@@ -270,7 +270,7 @@ mod tests {
         let mut out = Vec::new();
         for id in 0..10_000 {
             let decision = if id % 100 == 0 { Decision::Rewrite(vec![1; 60_000].into()) } else { Decision::Drop };
-            Verdict { id, decision }.write(0, &mut out);
+            Verdict { id, decision, repeat: None }.write(0, &mut out);
         }
         let mut rest = &out[..];
         while !rest.is_empty() {

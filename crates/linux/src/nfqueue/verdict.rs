@@ -11,6 +11,7 @@ const NFQA_PAYLOAD: u16 = 10;
 
 const NF_DROP: u32 = 0;
 const NF_ACCEPT: u32 = 1;
+const NF_REPEAT: u32 = 4;
 
 /// A change of a packet's TOS or traffic class byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +57,10 @@ pub struct Verdict {
     pub id: u32,
     /// The decision.
     pub decision: Decision,
+    /// The firewall mark with which the packet passes the rules of its hook once more (`NF_REPEAT`): rules that know it
+    /// by a bit of the mark let it pass to those behind. `None`: it goes on behind the hook function that queued it,
+    /// so in tables of iptables the rules behind that one do not see it.
+    pub repeat: Option<u32>,
 }
 
 impl Verdict {
@@ -63,22 +68,36 @@ impl Verdict {
     /// sequence number 0.
     pub fn write(&self, queue: u16, buffer: &mut Vec<u8>) {
         let mut writer = Writer::new(buffer, MSG_VERDICT, 0, 0, queue);
-        let verdict = if self.decision == Decision::Drop { NF_DROP } else { NF_ACCEPT };
+        let verdict = if self.decision == Decision::Drop { NF_DROP } else { passing(self.repeat) };
         writer.attribute(NFQA_VERDICT_HDR, &header(verdict, self.id));
-        match &self.decision {
-            Decision::Mark(mark) => writer.number(NFQA_MARK, *mark),
-            Decision::Rewrite(packet) => writer.attribute(NFQA_PAYLOAD, packet),
-            Decision::Accept | Decision::Change(_) | Decision::Drop => {}
+        if let Decision::Rewrite(packet) = &self.decision {
+            writer.attribute(NFQA_PAYLOAD, packet);
+        }
+        let mark = match self.decision {
+            Decision::Mark(mark) => Some(mark | self.repeat.unwrap_or(0)),
+            Decision::Drop => None,
+            Decision::Accept | Decision::Rewrite(_) | Decision::Change(_) => self.repeat,
+        };
+        if let Some(mark) = mark {
+            writer.number(NFQA_MARK, mark);
         }
         writer.finish();
     }
 }
 
-/// Appends the message that accepts every waiting packet of `queue` up to `id`.
-pub fn accept_up_to(id: u32, queue: u16, buffer: &mut Vec<u8>) {
+/// Appends the message that accepts every waiting packet of `queue` up to `id`; with `repeat` as in [`Verdict`].
+pub fn accept_up_to(id: u32, queue: u16, repeat: Option<u32>, buffer: &mut Vec<u8>) {
     let mut writer = Writer::new(buffer, MSG_VERDICT_BATCH, 0, 0, queue);
-    writer.attribute(NFQA_VERDICT_HDR, &header(NF_ACCEPT, id));
+    writer.attribute(NFQA_VERDICT_HDR, &header(passing(repeat), id));
+    if let Some(mark) = repeat {
+        writer.number(NFQA_MARK, mark);
+    }
     writer.finish();
+}
+
+/// Returns the kernel's number of the verdict on a packet that passes.
+const fn passing(repeat: Option<u32>) -> u32 {
+    if repeat.is_some() { NF_REPEAT } else { NF_ACCEPT }
 }
 
 /// `struct nfqnl_msg_verdict_hdr`.
@@ -93,8 +112,12 @@ mod tests {
     use super::*;
 
     fn written(decision: Decision) -> Vec<u8> {
+        again(decision, None)
+    }
+
+    fn again(decision: Decision, repeat: Option<u32>) -> Vec<u8> {
         let mut buffer = Vec::new();
-        Verdict { id: 0x0102_0304, decision }.write(9, &mut buffer);
+        Verdict { id: 0x0102_0304, decision, repeat }.write(9, &mut buffer);
         buffer
     }
 
@@ -112,7 +135,20 @@ mod tests {
         let rewritten = written(Decision::Rewrite(Box::new([0x45, 3, 0, 20, 1])));
         assert_eq!(rewritten, with(44, &[9, 0, 10, 0, 0x45, 3, 0, 20, 1, 0, 0, 0]));
         let mut batch = rewritten.clone();
-        accept_up_to(5, 9, &mut batch);
+        accept_up_to(5, 9, None, &mut batch);
         assert_eq!(batch[44..], [&head(32, 3)[..], &[12, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0, 5]].concat());
+        // `NF_REPEAT` is 4. A packet that is dropped passes no rules.
+        let repeated = |length, kind, number: u8, more: &[u8]| {
+            [&head(length, kind)[..], &[12, 0, 2, 0, 0, 0, 0, 4], &[1, 2, 3, number], more].concat()
+        };
+        assert_eq!(again(Decision::Accept, Some(0x2000_0001)), repeated(40, 1, 4, &[8, 0, 3, 0, 0x20, 0, 0, 1]));
+        let marked = again(Decision::Mark(0x4000_0001), Some(0x2000_0001));
+        assert_eq!(marked, repeated(40, 1, 4, &[8, 0, 3, 0, 0x60, 0, 0, 1]));
+        let rewritten = again(Decision::Rewrite(Box::new([0x45, 3, 0, 20])), Some(1));
+        assert_eq!(rewritten, repeated(48, 1, 4, &[8, 0, 10, 0, 0x45, 3, 0, 20, 8, 0, 3, 0, 0, 0, 0, 1]));
+        assert_eq!(again(Decision::Drop, Some(1)), drop);
+        batch.clear();
+        accept_up_to(0x0102_0305, 9, Some(0x2000_0000), &mut batch);
+        assert_eq!(batch, repeated(40, 3, 5, &[8, 0, 3, 0, 0x20, 0, 0, 0]));
     }
 }

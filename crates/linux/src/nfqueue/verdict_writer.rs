@@ -1,7 +1,7 @@
 //! Verdicts not sent yet, encoded as netlink messages in the order of the decisions.
 //!
 //! Packets that are accepted in their order of arrival share one message, `NFQNL_MSG_VERDICT_BATCH`. It accepts every
-//! packet up to a given one, so it is sent only if no packet before that one waits.
+//! packet up to a given one, so it is sent only if no packet before that one waits, and gives all the same mark.
 
 use std::collections::VecDeque;
 
@@ -26,6 +26,7 @@ pub(crate) struct VerdictWriter {
 #[derive(Clone, Copy, Debug)]
 struct AcceptRun {
     last: u32,
+    repeat: Option<u32>,
     several: bool,
 }
 
@@ -41,10 +42,14 @@ impl VerdictWriter {
 
     pub(crate) fn decide(&mut self, verdict: &Verdict) {
         let oldest = self.awaited.decided(verdict.id);
-        if oldest && verdict.decision == Decision::Accept {
-            self.run = Some(AcceptRun { last: verdict.id, several: self.run.is_some() });
-        } else {
+        let repeat = verdict.repeat;
+        let goes_on = self.run.is_some_and(|run| run.repeat == repeat);
+        if !goes_on || !oldest || verdict.decision != Decision::Accept {
             self.end_run();
+        }
+        if oldest && verdict.decision == Decision::Accept {
+            self.run = Some(AcceptRun { last: verdict.id, repeat, several: goes_on });
+        } else {
             verdict.write(self.queue, &mut self.bytes);
         }
     }
@@ -53,7 +58,7 @@ impl VerdictWriter {
     pub(crate) fn accept_up_to(&mut self, id: u32) {
         self.end_run();
         self.awaited.decided_up_to(id);
-        accept_up_to(id, self.queue, &mut self.bytes);
+        accept_up_to(id, self.queue, None, &mut self.bytes);
     }
 
     /// Returns all messages.
@@ -69,10 +74,12 @@ impl VerdictWriter {
 
     fn end_run(&mut self) {
         match self.run.take() {
-            Some(AcceptRun { last, several: true }) => accept_up_to(last, self.queue, &mut self.bytes),
+            Some(AcceptRun { last, repeat, several: true }) => {
+                accept_up_to(last, self.queue, repeat, &mut self.bytes);
+            }
             // Unlike a batch, a single verdict is answered if the kernel does not know the packet.
-            Some(AcceptRun { last, several: false }) => {
-                Verdict { id: last, decision: Decision::Accept }.write(self.queue, &mut self.bytes);
+            Some(AcceptRun { last, repeat, several: false }) => {
+                Verdict { id: last, decision: Decision::Accept, repeat }.write(self.queue, &mut self.bytes);
             }
             None => {}
         }
@@ -200,7 +207,7 @@ mod tests {
                     let id = held.remove(pick(&mut random, held.len(), held_back));
                     let accept = random.below(10) > 0;
                     let decision = if accept { Decision::Accept } else { Decision::Drop };
-                    verdicts.decide(&Verdict { id, decision });
+                    verdicts.decide(&Verdict { id, decision, repeat: None });
                     expected.push((id, accept));
                 }
                 if random.below(3) == 0 {
@@ -220,7 +227,7 @@ mod tests {
     fn packets_in_order_take_one_message() {
         let mut verdicts = VerdictWriter::new(0);
         let accept = |verdicts: &mut VerdictWriter, ids: std::ops::Range<u32>| {
-            ids.for_each(|id| verdicts.decide(&Verdict { id, decision: Decision::Accept }));
+            ids.for_each(|id| verdicts.decide(&Verdict { id, decision: Decision::Accept, repeat: None }));
             let length = verdicts.bytes().len();
             verdicts.bytes().clear();
             length / 32

@@ -35,6 +35,10 @@ pub struct QueueConfig {
     /// The way in which Congestion Experienced is written into packets. A discipline that
     /// [clears the DSCP](crate::PacketNeeds::wash) needs [`Marking::ByUs`].
     pub marking: Marking,
+    /// The bit of the firewall mark with which packets that leave pass the rules of their hook once more, as
+    /// [`Rules`](crate::Rules) of iptables expect: [`Firewall::repeat`](crate::Firewall::repeat). `None`: they go on
+    /// behind the hook function that queued them.
+    pub repeat: Option<u32>,
     /// Packets that the kernel cannot hand over bypass the discipline instead of being dropped.
     pub fail_open: bool,
     /// The MTU of the link in bytes, if GSO packets are to be queued whole. A GSO packet is then one packet for the

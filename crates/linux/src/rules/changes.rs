@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket};
 
@@ -60,12 +61,16 @@ impl RuleChanges {
         told || changed
     }
 
-    /// Reads all messages. An error means that some were lost.
-    fn read_events(&self) -> bool {
-        let Some(events) = &self.events else { return false };
+    /// Reads all messages. `ENOBUFS` means that some were lost; another error lasts, and ends the listening.
+    fn read_events(&mut self) -> bool {
         let mut told = false;
         let mut message = [0; 64];
-        while !matches!(recv(events.as_raw_fd(), &mut message, MsgFlags::empty()), Err(nix::errno::Errno::EAGAIN)) {
+        while let Some(events) = &self.events {
+            match recv(events.as_raw_fd(), &mut message, MsgFlags::empty()) {
+                Err(Errno::EAGAIN) => break,
+                Ok(_) | Err(Errno::EINTR | Errno::ENOBUFS) => {}
+                Err(_) => self.events = None,
+            }
             told = true;
         }
         told

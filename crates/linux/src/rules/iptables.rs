@@ -1,7 +1,9 @@
 //! Rules by iptables-restore(8) and ip6tables-restore(8): chains in `mangle`, and the rules that jump to them.
 //!
-//! The target `TOS` exists in `mangle` only, so a packet has to be queued in a hook before the last, POSTROUTING. That
-//! is before `filter`: packets that are filtered there have passed the queue.
+//! Leaving packets are queued in POSTROUTING, behind all filters and routing decisions, and arriving ones in
+//! PREROUTING. A packet that is accepted there goes on with the next table, so others' rules in this one would not see
+//! it. Hence it is sent through the hook once more, with a bit in its mark: our rules, the first ones, know it by that,
+//! clear the bit, and let it pass to all others. No rule of others and no routing decision sees the bit.
 
 use std::path::Path;
 
@@ -11,18 +13,18 @@ use crate::nfqueue::queue_numbers::Queues;
 
 /// The tools for IPv4 and IPv6.
 const FAMILIES: [Family; 2] = [
-    Family { restore: "iptables-restore", save: "iptables-save" },
-    Family { restore: "ip6tables-restore", save: "ip6tables-save" },
+    Family { restore: "iptables-restore", list: "iptables" },
+    Family { restore: "ip6tables-restore", list: "ip6tables" },
 ];
 
 /// The prefix of chain names, followed by the number of the queue.
 const CHAIN: &str = "FAIRLANE-Q";
 
-/// The suffix of the chain that marks packets.
-const MARKS: &str = "-CE";
+/// The suffix of the chain for packets that have left the queue.
+const PASSED: &str = "-PASSED";
 
 /// The time that the tools wait for others that change rules, in seconds.
-const WAIT: &str = "3";
+const WAIT: &str = "2";
 
 /// A file that exists only with IPv6.
 const IPV6: &str = "/proc/thread-self/net/if_inet6";
@@ -30,7 +32,7 @@ const IPV6: &str = "/proc/thread-self/net/if_inet6";
 #[derive(Clone, Copy, Debug)]
 struct Family {
     restore: &'static str,
-    save: &'static str,
+    list: &'static str,
 }
 
 /// Returns the address families that the kernel has.
@@ -63,10 +65,21 @@ pub(super) fn remove(queue: u16) -> Result<(), RuleError> {
     families().iter().try_for_each(|family| family.remove(queue))
 }
 
-/// Returns `true` if all families have the rules that jump to our chains, and those in our chains.
+/// Returns the rules of others in `mangle`, where firewall marks are made.
+pub(super) fn others() -> Result<String, RuleError> {
+    let mut all = String::new();
+    for family in families() {
+        let listed = family.list()?.unwrap_or_default();
+        let of_others = listed.lines().filter(|line| !line.split(' ').any(|word| queue_of(word).is_some()));
+        of_others.for_each(|line| all.extend([line, "\n"]));
+    }
+    Ok(all)
+}
+
+/// Returns `true` if all families have the rules that jump to our chains before all others, and those in our chains.
 pub(super) fn is_installed(rules: &Rules) -> Result<bool, RuleError> {
     for family in families() {
-        if !is_complete(&family.save()?, rules) {
+        if !is_complete(&family.list()?.unwrap_or_default(), rules) {
             return Ok(false);
         }
     }
@@ -77,8 +90,8 @@ pub(super) fn is_installed(rules: &Rules) -> Result<bool, RuleError> {
 pub(super) fn installed() -> Result<Option<Vec<u16>>, RuleError> {
     let mut found = Vec::new();
     for family in families() {
-        let Some(saved) = run(family.save, &[], "")? else { return Ok(None) };
-        found.extend(mangle(&saved).filter_map(queue_of_chain_line));
+        let Some(listed) = family.list()? else { return Ok(None) };
+        found.extend(listed.lines().filter_map(queue_of_chain_line));
     }
     found.sort_unstable();
     found.dedup();
@@ -91,39 +104,36 @@ impl Family {
         run(self.restore, &["--noflush", "--wait", WAIT], script)?.map(drop).ok_or(RuleError::NoTool)
     }
 
-    /// Returns all rules as saved by the tool; an empty string if there is no tool.
-    fn save(self) -> Result<String, RuleError> {
-        run(self.save, &[], "").map(Option::unwrap_or_default)
+    /// Returns the rules of `mangle`; `None` if there is no tool. Unlike iptables-save(8), this takes no longer where
+    /// other tables have ten thousands of rules.
+    fn list(self) -> Result<Option<String>, RuleError> {
+        run(self.list, &["--wait", WAIT, "-t", "mangle", "-S"], "")
     }
 
     fn install(self, rules: &Rules) -> Result<(), RuleError> {
-        self.restore(&script(rules, &self.save()?))
+        self.restore(&script(rules, &self.list()?.unwrap_or_default()))
     }
 
     fn stop(self, queue: u16) -> Result<(), RuleError> {
-        let there = mangle(&self.save()?).any(|line| queue_of_chain_line(line) == Some(queue));
+        let listed = self.list()?.unwrap_or_default();
+        let there = listed.lines().any(|line| queue_of_chain_line(line) == Some(queue));
         if there { self.restore(&format!("*mangle\n-F {CHAIN}{queue}\nCOMMIT\n")) } else { Ok(()) }
     }
 
     fn remove(self, queue: u16) -> Result<(), RuleError> {
-        removal(&self.save()?, queue).map_or(Ok(()), |script| self.restore(&script))
+        removal(&self.list()?.unwrap_or_default(), queue).map_or(Ok(()), |script| self.restore(&script))
     }
 }
 
-/// Returns the lines of the table `mangle`.
-fn mangle(saved: &str) -> impl Iterator<Item = &str> {
-    saved.lines().skip_while(|line| *line != "*mangle").take_while(|line| *line != "COMMIT")
-}
-
-/// Returns the queue of a chain of ours, from the line that declares it: `:FAIRLANE-Q0 - [0:0]`.
+/// Returns the queue of a chain of ours, from the line that declares it: `-N FAIRLANE-Q0`.
 fn queue_of_chain_line(line: &str) -> Option<u16> {
-    queue_of(line.strip_prefix(':')?.split(' ').next()?)
+    queue_of(line.strip_prefix("-N ")?)
 }
 
 /// Returns the queue of `chain` if it is ours.
 fn queue_of(chain: &str) -> Option<u16> {
     let number = chain.strip_prefix(CHAIN)?;
-    number.strip_suffix(MARKS).unwrap_or(number).parse().ok()
+    number.strip_suffix(PASSED).unwrap_or(number).parse().ok()
 }
 
 /// Returns `true` if `line` is a rule that jumps to a chain of ours for `queue`.
@@ -131,35 +141,48 @@ fn jumps_to_chain(line: &str, queue: u16) -> bool {
     line.rsplit_once(" -j ").is_some_and(|(_, target)| queue_of(target) == Some(queue))
 }
 
-/// Returns `true` if the saved rules contain `rules`. The tool's formatting may differ, so the rules are counted.
-fn is_complete(saved: &str, rules: &Rules) -> bool {
+/// Returns `true` if the listed rules contain `rules`, before those of others. The tool's formatting may differ, so the
+/// rules are counted.
+fn is_complete(listed: &str, rules: &Rules) -> bool {
     let queue = rules.queues.first();
-    let filled = |chain: String| mangle(saved).any(|line| line.starts_with(&format!("-A {chain} ")));
-    let leading = mangle(saved).filter(|line| jumps_to_chain(line, queue)).count();
-    leading >= 3 * rules.interfaces.len()
+    let filled = |chain: String| listed.lines().any(|line| line.starts_with(&format!("-A {chain} ")));
+    let hook = format!("-A {} ", hook(rules.direction));
+    let is_ours = |line: &&str| line.rsplit_once(" -j ").is_some_and(|(_, target)| queue_of(target).is_some());
+    // Those of other routers may be between.
+    let leading = listed.lines().filter(|line| line.starts_with(&hook)).take_while(is_ours);
+    let jumps: Vec<&str> = leading.filter(|line| jumps_to_chain(line, queue)).collect();
+    let bridges = if rules.direction == RuleDirection::Leaving { rules.bridges().count() } else { 0 };
+    jumps.len() == 2 * rules.interfaces.len()
+        && jumps.iter().filter(|line| line.contains(" --physdev-is-bridged ")).count() == bridges
         && filled(format!("{CHAIN}{queue}"))
-        && filled(format!("{CHAIN}{queue}{MARKS}"))
+        && filled(format!("{CHAIN}{queue}{PASSED}"))
+}
+
+/// Returns the hook whose packets are queued.
+const fn hook(direction: RuleDirection) -> &'static str {
+    match direction {
+        RuleDirection::Leaving => "POSTROUTING",
+        RuleDirection::Arriving => "PREROUTING",
+    }
 }
 
 /// Returns the transaction that removes our chains for `queue` and the rules that jump to them; `None` if there are
 /// none.
-fn removal(saved: &str, queue: u16) -> Option<String> {
-    let chains: Vec<&str> = mangle(saved)
-        .filter(|line| queue_of_chain_line(line) == Some(queue))
-        .filter_map(|line| line.strip_prefix(':')?.split(' ').next())
-        .collect();
+fn removal(listed: &str, queue: u16) -> Option<String> {
+    let declared = listed.lines().filter(|line| queue_of_chain_line(line) == Some(queue));
+    let chains: Vec<&str> = declared.filter_map(|line| line.strip_prefix("-N ")).collect();
     if chains.is_empty() {
         return None;
     }
-    let mut script = format!("*mangle\n{}", jumps_removed(saved, queue));
+    let mut script = format!("*mangle\n{}", jumps_removed(listed, queue));
     script.extend(chains.iter().map(|chain| format!("-F {chain}\n")));
     script.extend(chains.iter().map(|chain| format!("-X {chain}\n")));
     Some(script + "COMMIT\n")
 }
 
 /// Returns the lines that remove the rules that jump to our chains for `queue`.
-fn jumps_removed(saved: &str, queue: u16) -> String {
-    let jumps = mangle(saved).filter(|line| jumps_to_chain(line, queue));
+fn jumps_removed(listed: &str, queue: u16) -> String {
+    let jumps = listed.lines().filter(|line| jumps_to_chain(line, queue));
     jumps.map(|rule| rule.replacen("-A ", "-D ", 1) + "\n").collect()
 }
 
@@ -180,33 +203,36 @@ fn target(queues: Queues) -> String {
     }
 }
 
-/// Returns the transaction that installs the rules in place of those that are `saved`. Declaring a chain empties it.
-/// Packets are marked first in the hook behind the one that queues them, before another rule changes their mark.
-fn script(rules: &Rules, saved: &str) -> String {
-    let Rules { direction, queues, interfaces, ce_bit } = rules;
-    let (queued_in, by, marked_in) = match direction {
-        RuleDirection::Leaving => (&["FORWARD", "OUTPUT"][..], "-o", &["POSTROUTING"][..]),
-        RuleDirection::Arriving => (&["PREROUTING"][..], "-i", &["FORWARD", "INPUT"][..]),
-    };
+/// Returns the transaction that installs the rules in place of those that are `listed`. Declaring a chain empties it.
+fn script(rules: &Rules, listed: &str) -> String {
+    let Rules { direction, queues, interfaces, bits } = rules;
     let (chain, target) = (format!("{CHAIN}{}", queues.first()), target(*queues));
+    let (hook, by) = match direction {
+        RuleDirection::Leaving => (hook(*direction), "-o"),
+        RuleDirection::Arriving => (hook(*direction), "-i"),
+    };
+    let (passed, ce, both) = (bits.passed, bits.ce, bits.mask());
     let mut script = format!(
         "\
 *mangle
 :{chain} - [0:0]
-:{chain}{MARKS} - [0:0]
+:{chain}{PASSED} - [0:0]
 {}-A {chain} -j {target}
--A {chain}{MARKS} -j TOS --set-tos 0x03/0x03
--A {chain}{MARKS} -j MARK --set-xmark 0x0/{ce_bit:#x}
+-A {chain}{PASSED} -m mark --mark {ce:#x}/{ce:#x} -m tos ! --tos 0x00/0x03 -j TOS --set-tos 0x03/0x03
+-A {chain}{PASSED} -j MARK --set-xmark 0x0/{both:#x}
 ",
-        jumps_removed(saved, queues.first())
+        jumps_removed(listed, queues.first())
     );
     for name in interfaces {
-        for hook in queued_in {
-            script += &format!("-A {hook} {by} {name} -j {chain}\n");
-        }
-        for hook in marked_in {
-            script += &format!("-I {hook} 1 {by} {name} -m mark --mark {ce_bit:#x}/{ce_bit:#x} -j {chain}{MARKS}\n");
-        }
+        // Packets from port to port of a bridge do not leave by its link.
+        let routed = if *direction == RuleDirection::Leaving && rules.bridges().any(|bridge| bridge == name) {
+            " -m physdev ! --physdev-is-bridged"
+        } else {
+            ""
+        };
+        // The second one is before the first: a packet whose bits it has cleared comes to no rule of ours again.
+        script += &format!("-I {hook} 1 {by} {name} -m mark --mark {passed:#x}/{passed:#x} -j {chain}{PASSED}\n");
+        script += &format!("-I {hook} 1 {by} {name}{routed} -m mark ! --mark {passed:#x}/{passed:#x} -j {chain}\n");
     }
     script + "COMMIT\n"
 }
@@ -216,52 +242,58 @@ mod tests {
     use super::*;
     use crate::rules::tests::rules;
 
-    /// In the format of iptables-save(8).
-    const SAVED: &str = "\
-# Generated by iptables-save v1.8.9
-*filter
-:FORWARD ACCEPT [0:0]
-:FAIRLANE-Q7 - [0:0]
--A FORWARD -j FAIRLANE-Q7
-COMMIT
-*mangle
-:PREROUTING ACCEPT [0:0]
-:FORWARD ACCEPT [0:0]
-:POSTROUTING ACCEPT [0:0]
-:FAIRLANE-Q7 - [0:0]
-:FAIRLANE-Q7-CE - [0:0]
-:FAIRLANE-Q70 - [0:0]
-:MY-FAIRLANE-Q7 - [0:0]
-:FAIRLANE-QX - [0:0]
--A FORWARD -o eth0 -j FAIRLANE-Q7
+    /// In the format of `iptables -S`.
+    const LISTED: &str = "\
+-P PREROUTING ACCEPT
+-P FORWARD ACCEPT
+-P POSTROUTING ACCEPT
+-N FAIRLANE-Q7
+-N FAIRLANE-Q7-PASSED
+-N FAIRLANE-Q70
+-N MY-FAIRLANE-Q7
+-N FAIRLANE-QX
 -A FORWARD -m comment --comment \"not -A, and to -j FAIRLANE-Q7\" -j ACCEPT
--A FORWARD -o eth0 -j FAIRLANE-Q70
 -A FORWARD -j MY-FAIRLANE-Q7
--A POSTROUTING -o eth0 -m mark --mark 0x40000000/0x40000000 -j FAIRLANE-Q7-CE
+-A POSTROUTING -o eth0 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7
+-A POSTROUTING -o eth0 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED
+-A POSTROUTING -o eth0 -j FAIRLANE-Q70
 -A FAIRLANE-Q7 -j NFQUEUE --queue-num 7 --queue-bypass
--A FAIRLANE-Q7-CE -j TOS --set-tos 0x03/0x03
-COMMIT
-*nat
-:FAIRLANE-Q8 - [0:0]
-COMMIT
+-A FAIRLANE-Q7-PASSED -j TOS --set-tos 0x03/0x03
 ";
+
+    /// Returns the rules of the script as they are listed when they have been installed: each is inserted before those
+    /// in its chain.
+    fn listed(script: &str) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        for line in script.lines() {
+            match line.strip_prefix("-I ").and_then(|rule| rule.split_once(" 1 ")) {
+                Some((chain, rule)) => {
+                    let first = format!("-A {chain} ");
+                    let at = lines.iter().position(|line| line.starts_with(&first)).unwrap_or(lines.len());
+                    lines.insert(at, first + rule);
+                }
+                None => lines.push(line.to_owned()),
+            }
+        }
+        lines.join("\n") + "\n"
+    }
 
     /// Would catch the removal of a rule or chain of another owner, table or queue.
     #[test]
     fn only_our_rules_are_removed() {
         let expected = "\
 *mangle
--D FORWARD -o eth0 -j FAIRLANE-Q7
--D POSTROUTING -o eth0 -m mark --mark 0x40000000/0x40000000 -j FAIRLANE-Q7-CE
+-D POSTROUTING -o eth0 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7
+-D POSTROUTING -o eth0 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED
 -F FAIRLANE-Q7
--F FAIRLANE-Q7-CE
+-F FAIRLANE-Q7-PASSED
 -X FAIRLANE-Q7
--X FAIRLANE-Q7-CE
+-X FAIRLANE-Q7-PASSED
 COMMIT
 ";
-        assert_eq!(removal(SAVED, 7).as_deref(), Some(expected));
-        assert_eq!((removal(SAVED, 8), removal("", 7)), (None, None));
-        let found: Vec<u16> = mangle(SAVED).filter_map(queue_of_chain_line).collect();
+        assert_eq!(removal(LISTED, 7).as_deref(), Some(expected));
+        assert_eq!((removal(LISTED, 8), removal("", 7)), (None, None));
+        let found: Vec<u16> = LISTED.lines().filter_map(queue_of_chain_line).collect();
         assert_eq!(found, [7, 7, 70]);
     }
 
@@ -269,74 +301,79 @@ COMMIT
     /// one of another owner that is removed.
     #[test]
     fn rules_are_replaced_in_one_transaction() {
-        let script = script(&Rules { interfaces: vec!["eth1".to_owned()], ..rules() }, SAVED);
+        let script = script(&Rules { interfaces: vec!["eth1".to_owned()], ..rules() }, LISTED);
         let expected = "\
 *mangle
 :FAIRLANE-Q7 - [0:0]
-:FAIRLANE-Q7-CE - [0:0]
--D FORWARD -o eth0 -j FAIRLANE-Q7
--D POSTROUTING -o eth0 -m mark --mark 0x40000000/0x40000000 -j FAIRLANE-Q7-CE
+:FAIRLANE-Q7-PASSED - [0:0]
+-D POSTROUTING -o eth0 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7
+-D POSTROUTING -o eth0 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED
 -A FAIRLANE-Q7 -j NFQUEUE --queue-num 7 --queue-bypass
 ";
         assert!(script.starts_with(expected), "{script}");
-        assert!(script.ends_with("-j FAIRLANE-Q7-CE\nCOMMIT\n") && script.matches("COMMIT").count() == 1, "{script}");
+        assert!(script.ends_with("-j FAIRLANE-Q7\nCOMMIT\n") && script.matches("COMMIT").count() == 1, "{script}");
     }
 
-    /// Would catch a missing rule that is not noticed, and complete rules that are not recognised.
+    /// Would catch a missing rule that is not noticed, complete rules that are not recognised, and a rule of others
+    /// before ours, which may accept packets.
     #[test]
     fn missing_rules_are_noticed() {
-        let script = script(&rules(), "").replace("-I POSTROUTING 1", "-A POSTROUTING");
-        assert!(is_complete(&script, &rules()));
+        let whole = listed(&script(&rules(), ""));
+        assert!(is_complete(&whole, &rules()), "{whole}");
         for gone in [
             "-A FAIRLANE-Q7 ",
-            "-A FAIRLANE-Q7-CE ",
-            "-A FORWARD -o wan.2 ",
-            "-A OUTPUT -o eth0 ",
-            "-A POSTROUTING -o eth0 ",
+            "-A FAIRLANE-Q7-PASSED ",
+            "-A POSTROUTING -o wan.2 -m mark ! ",
+            "-A POSTROUTING -o wan.2 -m mark --mark",
+            "-A POSTROUTING -o eth0 -m mark ! ",
         ] {
             let left: String =
-                script.lines().filter(|line| !line.starts_with(gone)).map(|line| format!("{line}\n")).collect();
-            assert!(left.len() < script.len() && !is_complete(&left, &rules()), "{gone}");
+                whole.lines().filter(|line| !line.starts_with(gone)).map(|line| format!("{line}\n")).collect();
+            assert!(left.len() < whole.len() && !is_complete(&left, &rules()), "{gone}");
         }
         assert!(!is_complete("", &rules()));
+        let first = whole.find("-A POSTROUTING").unwrap();
+        let with = |at: usize, rule: &str| format!("{}{rule}\n{}", &whole[..at], &whole[at..]);
+        assert!(!is_complete(&with(first, "-A POSTROUTING -o eth0 -j ACCEPT"), &rules()));
+        assert!(is_complete(&with(first, "-A POSTROUTING -o eth1 -j FAIRLANE-Q70"), &rules()));
+        assert!(is_complete(&with(whole.len() - "COMMIT\n".len(), "-A POSTROUTING -o eth0 -j ACCEPT"), &rules()));
     }
 
-    /// Would catch a mark that is set in a hook before the queue's, and one that is left to other packets.
+    /// Would catch a bit that a routing decision sees, or that stays.
     #[test]
     fn arriving_packets_are_queued_before_they_are_routed() {
         let rules = Rules { direction: RuleDirection::Arriving, interfaces: vec!["wan0".to_owned()], ..rules() };
-        let script = script(&rules, "");
+        let script = listed(&script(&rules, ""));
         let jumps: Vec<&str> = script.lines().filter(|line| line.contains("wan0")).collect();
         let expected = [
-            "-A PREROUTING -i wan0 -j FAIRLANE-Q7",
-            "-I FORWARD 1 -i wan0 -m mark --mark 0x40000000/0x40000000 -j FAIRLANE-Q7-CE",
-            "-I INPUT 1 -i wan0 -m mark --mark 0x40000000/0x40000000 -j FAIRLANE-Q7-CE",
+            "-A PREROUTING -i wan0 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7",
+            "-A PREROUTING -i wan0 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED",
         ];
         assert_eq!(jumps, expected);
-        assert!(is_complete(&script.replace("-I FORWARD 1", "-A FORWARD").replace("-I INPUT 1", "-A INPUT"), &rules));
+        assert!(is_complete(&script, &rules));
     }
 
-    /// Would catch a rule without bypass, and one for an interface that was not given.
+    /// Would catch a rule without bypass, one for an interface that was not given, and a packet that comes to the queue
+    /// twice.
     #[test]
     fn the_script_is_one_transaction() {
         let script = script(&rules(), "");
-        let rules: Vec<&str> = script.lines().filter(|line| line.starts_with('-')).collect();
+        let whole = listed(&script);
+        let installed: Vec<&str> = whole.lines().filter(|line| line.starts_with('-')).collect();
         let expected = [
             "-A FAIRLANE-Q7 -j NFQUEUE --queue-num 7 --queue-bypass",
-            "-A FAIRLANE-Q7-CE -j TOS --set-tos 0x03/0x03",
-            "-A FAIRLANE-Q7-CE -j MARK --set-xmark 0x0/0x40000000",
-            "-A FORWARD -o eth0 -j FAIRLANE-Q7",
-            "-A OUTPUT -o eth0 -j FAIRLANE-Q7",
-            "-I POSTROUTING 1 -o eth0 -m mark --mark 0x40000000/0x40000000 -j FAIRLANE-Q7-CE",
-            "-A FORWARD -o wan.2 -j FAIRLANE-Q7",
-            "-A OUTPUT -o wan.2 -j FAIRLANE-Q7",
-            "-I POSTROUTING 1 -o wan.2 -m mark --mark 0x40000000/0x40000000 -j FAIRLANE-Q7-CE",
+            "-A FAIRLANE-Q7-PASSED -m mark --mark 0x40000000/0x40000000 -m tos ! --tos 0x00/0x03 -j TOS --set-tos 0x03/0x03",
+            "-A FAIRLANE-Q7-PASSED -j MARK --set-xmark 0x0/0x60000000",
+            "-A POSTROUTING -o wan.2 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7",
+            "-A POSTROUTING -o wan.2 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED",
+            "-A POSTROUTING -o eth0 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7",
+            "-A POSTROUTING -o eth0 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED",
         ];
-        assert_eq!(rules, expected);
-        let several = Rules { queues: Queues::new(7, 9).unwrap(), ..self::rules() };
+        assert_eq!(installed, expected);
+        let several = Rules { queues: Queues::new(7, 9).unwrap(), ..rules() };
         let target = "-A FAIRLANE-Q7 -j NFQUEUE --queue-balance 7:9 --queue-cpu-fanout --queue-bypass\n";
         assert!(super::script(&several, "").contains(target));
-        assert!(script.starts_with("*mangle\n:FAIRLANE-Q7 - [0:0]\n:FAIRLANE-Q7-CE - [0:0]\n"));
+        assert!(script.starts_with("*mangle\n:FAIRLANE-Q7 - [0:0]\n:FAIRLANE-Q7-PASSED - [0:0]\n"));
         assert!(script.ends_with("COMMIT\n") && script.matches("COMMIT").count() == 1);
     }
 }

@@ -53,7 +53,26 @@ pub(super) fn remove(queue: u16) -> Result<(), RuleError> {
 
 /// Returns the queues for which there is a table of ours; `None` without nft.
 pub(super) fn installed() -> Result<Option<Vec<u16>>, RuleError> {
-    Ok(run(NFT, &["list", "tables"], "")?.map(|tables| queues(&tables)))
+    // `list tables` takes seconds where there are ten thousands of rules.
+    Ok(run(NFT, &["list", "chains", FAMILY], "")?.map(|tables| queues(&tables)))
+}
+
+/// Returns all rules but ours; where there are so many that the tool cannot list them in time, the names of their
+/// chains.
+pub(super) fn others() -> Result<String, RuleError> {
+    let all = match run(NFT, &["--stateless", "list", "ruleset"], "") {
+        Err(RuleError::Hangs(..)) => run(NFT, &["list", "chains"], ""),
+        all => all,
+    };
+    let all = all?.unwrap_or_default();
+    let mut ours = false;
+    let lines = all.lines().filter(|line| {
+        if line.starts_with("table ") {
+            ours = !queues(line).is_empty();
+        }
+        !ours
+    });
+    Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// Returns `true` if all our statements are there.
@@ -82,7 +101,7 @@ fn has(queue: u16) -> Result<bool, RuleError> {
 /// Returns the queues of our tables among those listed.
 fn queues(tables: &str) -> Vec<u16> {
     let ours = |line: &str| {
-        let name = line.trim().strip_prefix("table ")?.strip_prefix(FAMILY)?.trim_start();
+        let name = line.strip_prefix("table ")?.strip_prefix(FAMILY)?.trim().trim_end_matches(" {");
         name.strip_prefix(TABLE)?.parse().ok()
     };
     tables.lines().filter_map(ours).collect()
@@ -110,7 +129,8 @@ fn statement(queues: Queues) -> String {
 /// 100); arriving ones behind connection tracking (-200) and before destinations are translated (-100). They continue
 /// with the hook after the one that queued them, which marks.
 fn script(rules: &Rules) -> String {
-    let Rules { direction, queues, interfaces, ce_bit } = rules;
+    let Rules { direction, queues, interfaces, bits } = rules;
+    let ce_bit = bits.ce;
     let (hook, priority) = match direction {
         RuleDirection::Leaving => ("postrouting", 0),
         RuleDirection::Arriving => ("prerouting", -150),
@@ -131,8 +151,8 @@ flush {table}
 	}}
 	chain set_ce {{
 		type filter hook {hook} priority {}; policy accept;
-		{marked} ip ecn set ce
-		{marked} ip6 ecn set ce
+		{marked} ip ecn != not-ect ip ecn set ce
+		{marked} ip6 ecn != not-ect ip6 ecn set ce
 		{marked} meta mark set meta mark & {:#x}
 	}}
 }}
@@ -190,8 +210,8 @@ mod tests {
             lines,
             [
                 format!("{out} queue num 7 bypass"),
-                format!("{out} meta mark & 0x40000000 == 0x40000000 ip ecn set ce"),
-                format!("{out} meta mark & 0x40000000 == 0x40000000 ip6 ecn set ce"),
+                format!("{out} meta mark & 0x40000000 == 0x40000000 ip ecn != not-ect ip ecn set ce"),
+                format!("{out} meta mark & 0x40000000 == 0x40000000 ip6 ecn != not-ect ip6 ecn set ce"),
                 format!("{out} meta mark & 0x40000000 == 0x40000000 meta mark set meta mark & 0xbfffffff"),
             ]
         );
@@ -209,8 +229,8 @@ table inet fairlane_q7 {
 
 	chain set_ce {
 		type filter hook postrouting priority 1; policy accept;
-		oifname { \"eth0\", \"wan.2\" } meta mark & 0x40000000 == 0x40000000 ip ecn set ce
-		oifname { \"eth0\", \"wan.2\" } meta mark & 0x40000000 == 0x40000000 ip6 ecn set ce
+		oifname { \"eth0\", \"wan.2\" } meta mark & 0x40000000 == 0x40000000 ip ecn != not-ect ip ecn set ce
+		oifname { \"eth0\", \"wan.2\" } meta mark & 0x40000000 == 0x40000000 ip6 ecn != not-ect ip6 ecn set ce
 		oifname { \"eth0\", \"wan.2\" } meta mark & 0x40000000 == 0x40000000 meta mark set meta mark & 0xbfffffff
 	}
 }

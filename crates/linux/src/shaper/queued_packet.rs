@@ -153,6 +153,11 @@ impl QueuedPacket {
         self.flow
     }
 
+    /// Returns the firewall mark with which the packet arrived.
+    pub(crate) const fn firewall_mark(&self) -> u32 {
+        self.firewall_mark
+    }
+
     /// Returns `true` if these bytes of the packet carry Congestion Experienced, and it arrived without.
     #[must_use]
     pub fn was_marked_since(&self, bytes: &[u8]) -> bool {

@@ -212,7 +212,7 @@ fn decisions_are_those_of_a_plain_loop() {
 fn take(plain: &mut BoxQdisc<TimestampedPacket>, accounting: &mut Accounting<()>, at: Time, free: &mut Time) {
     if let Some(waiting) = plain.dequeue(at, accounting) {
         *free = at + MEGABIT.transmission(u64::from(waiting.packet.bytes()));
-        accounting.departed(at, waiting, Duration::ZERO, RULE);
+        accounting.departed(at, waiting, Duration::ZERO, (RULE, None));
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct InterfaceInfo {
     pub(crate) mtu: u32,
     /// The interface belongs to another one, such as a bridge.
     pub(crate) enslaved: bool,
+    /// The interface is a bridge of the kernel.
+    pub(crate) bridge: bool,
 }
 
 impl InterfaceInfo {
@@ -53,11 +55,15 @@ impl InterfaceInfo {
         let (Some(hardware), Some(index), Some(flags)) = (short(18), number(20), number(24)) else {
             return Err(Errno::EBADMSG);
         };
-        let mut answer = Self { hardware, index, flags, mtu: 0, enslaved: false };
+        let mut answer = Self { hardware, index, flags, mtu: 0, enslaved: false, bridge: false };
         for (kind, value) in Attributes::new(message.get(HEADERS..).unwrap_or_default()) {
             match kind {
                 libc::IFLA_MTU => answer.mtu = value.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes)),
                 libc::IFLA_MASTER => answer.enslaved = true,
+                libc::IFLA_LINKINFO => {
+                    let kind = Attributes::new(value).find(|(kind, _)| *kind == libc::IFLA_INFO_KIND);
+                    answer.bridge = kind.is_some_and(|(_, name)| name.strip_suffix(&[0]) == Some(b"bridge"));
+                }
                 _ => {}
             }
         }

@@ -18,6 +18,8 @@ const NLMSG_DONE: u16 = 3;
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
+const RTM_NEWRULE: u16 = 32;
+const RTM_GETRULE: u16 = 34;
 const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
 const REPLACE: u16 = 0x100;
@@ -32,6 +34,10 @@ const TCMSG: usize = 20;
 const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
+
+/// The size of `struct fib_rule_hdr` (`linux/fib_rules.h`), and the attribute with the firewall mark of a rule.
+const FIB_RULE: usize = 12;
+const FRA_FWMARK: u16 = 10;
 
 /// The room for an answer. The kernel fills at most 32 KiB at a time.
 const ANSWER: usize = 32 << 10;
@@ -81,7 +87,21 @@ impl RouteSocket {
     /// # Errors
     /// The kernel refuses to list them.
     pub fn qdiscs(&self) -> io::Result<Vec<QdiscEntry>> {
-        self.send(&request(RTM_GETQDISC, DUMP, 0, 0, None))?;
+        self.dump(RTM_GETQDISC, RTM_NEWQDISC, entry)
+    }
+
+    /// Returns the firewall marks by which policy routing selects packets, of IPv4 and IPv6.
+    ///
+    /// # Errors
+    /// The kernel refuses to list the rules.
+    pub fn rule_marks(&self) -> io::Result<Vec<u32>> {
+        let mark = |body: &[u8]| u32_at(attribute(body.get(FIB_RULE..)?, FRA_FWMARK)?, 0).filter(|mark| *mark != 0);
+        self.dump(RTM_GETRULE, RTM_NEWRULE, mark)
+    }
+
+    /// Asks for all objects of a kind, and reads each.
+    fn dump<T>(&self, asked: u16, answered: u16, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<Vec<T>> {
+        self.send(&request(asked, DUMP, 0, 0, None))?;
         let mut entries = Vec::new();
         loop {
             let answer = self.receive()?;
@@ -89,7 +109,7 @@ impl RouteSocket {
                 match kind {
                     NLMSG_DONE => return Ok(entries),
                     NLMSG_ERROR => return Err(error(body).unwrap_or_else(|| io::ErrorKind::InvalidData.into())),
-                    RTM_NEWQDISC => entries.extend(entry(body)),
+                    kind if kind == answered => entries.extend(read(body)),
                     _ => {}
                 }
             }

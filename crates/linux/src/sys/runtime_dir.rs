@@ -1,17 +1,20 @@
 //! The folder for locks and sockets of running routers.
 
 use std::fs::{self, DirBuilder, Metadata};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::geteuid;
 
+use super::secure::has_rights_by_file;
+
 /// The folders for the state of running programs: of Linux (hier(7)), and of systems without the first.
 const RUN: [&str; 2] = ["/run", "/var/run"];
 
 /// Returns the folder for files of running routers, and creates it if it is not there: `/run/fairlane`, or
-/// `$XDG_RUNTIME_DIR/fairlane` for a user who may not write to `/run`. Nobody else can write to it.
+/// `$XDG_RUNTIME_DIR/fairlane` where `/run` cannot be written to. Nobody else can write to it. A program that has
+/// rights by its file (capabilities) takes no folder from its caller.
 ///
 /// # Errors
 /// Neither can be created, or another user can write to the folder.
@@ -19,8 +22,9 @@ pub fn runtime_folder() -> io::Result<PathBuf> {
     let system = RUN.into_iter().find(|run| Path::new(run).is_dir()).unwrap_or(RUN[0]);
     let folder = Path::new(system).join("fairlane");
     match own(&folder) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let Some(of_user) = std::env::var_os("XDG_RUNTIME_DIR") else { return Err(error) };
+        Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
+            let of_user = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| !has_rights_by_file());
+            let Some(of_user) = of_user else { return Err(error) };
             let folder = Path::new(&of_user).join("fairlane");
             own(&folder).map(|()| folder)
         }
@@ -41,9 +45,9 @@ pub fn runtime_file(name: &str) -> io::Result<PathBuf> {
 fn own(folder: &Path) -> io::Result<()> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", folder.display()));
     match DirBuilder::new().mode(0o755).create(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         // A system that has only just started, such as a container, may have no folder above it.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(folder).map_err(named)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => fs::create_dir_all(folder).map_err(named)?,
         result => result.map_err(named)?,
     }
     let found = fs::symlink_metadata(folder).map_err(named)?;
@@ -51,7 +55,7 @@ fn own(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     let message = format!("{}: another user can write to it, or it is no folder", folder.display());
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+    Err(io::Error::new(ErrorKind::PermissionDenied, message))
 }
 
 fn is_private(found: &Metadata, user: u32) -> bool {
@@ -73,7 +77,7 @@ mod tests {
         own(&folder).unwrap();
         for mode in [0o777, 0o775] {
             fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(own(&folder).unwrap_err().kind(), io::ErrorKind::PermissionDenied, "{mode:o}");
+            assert_eq!(own(&folder).unwrap_err().kind(), ErrorKind::PermissionDenied, "{mode:o}");
         }
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
         assert!(!is_private(&fs::metadata(&folder).unwrap(), geteuid().as_raw() + 1));

@@ -21,8 +21,8 @@ use nix::sys::time::{TimeSpec, TimeVal, TimeValLike};
 
 pub(crate) use fairlane_linux::RouterConfig;
 use fairlane_linux::{
-    BindError, DataPath, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueConfig, QueueSocket, Queues, Report, Router,
-    RouterHandle, Rules, nfqueue,
+    BindError, DataPath, Firewall, FlowsBy, Link, LinkLayer, MarkBits, Marking, QueueConfig, QueueSocket, Queues,
+    Report, Router, RouterHandle, Rules, nfqueue,
 };
 use fairlane_qdisc::{QdiscParameters, Rate};
 pub(crate) use node::Node;
@@ -184,13 +184,15 @@ pub(crate) fn nft(script: &str) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The bit of the firewall mark for packets to be marked.
-pub(crate) const CE_BIT: u32 = 1 << 30;
+/// Returns the bits of the firewall mark that the rules use.
+pub(crate) fn bits() -> MarkBits {
+    MarkBits::new(0x6000_0000).unwrap()
+}
 
 /// Returns the configuration of a router for queue 0 with `discipline` and a link of `rate`, which marks by a rule.
 pub(crate) fn config(discipline: &QdiscParameters, rate: Rate) -> RouterConfig {
     RouterConfig {
-        path: queue(Marking::ByRule(CE_BIT)),
+        path: DataPath::Queue(queue_config(0)),
         link: Link { rate, layer: LinkLayer::default() },
         discipline: discipline.resolve(rate).unwrap(),
         flows: FlowsBy::FiveTuple,
@@ -199,7 +201,14 @@ pub(crate) fn config(discipline: &QdiscParameters, rate: Rate) -> RouterConfig {
 
 /// Returns queue 0 as a data path with this marking.
 pub(crate) fn queue(marking: Marking) -> DataPath {
-    DataPath::Queue(QueueConfig { queues: 0.into(), marking, fail_open: false, gso: None })
+    DataPath::Queue(QueueConfig { marking, ..queue_config(0) })
+}
+
+/// Returns these queues as the rules of [`install`] need it, marked by a rule.
+pub(crate) fn queue_config(queues: impl Into<Queues>) -> QueueConfig {
+    let marking = Marking::ByRule(bits().ce());
+    let repeat = Firewall::Iptables.repeat(bits());
+    QueueConfig { queues: queues.into(), marking, repeat, fail_open: false, gso: None }
 }
 
 /// A running router with its rules.
@@ -231,7 +240,7 @@ impl Working {
 
 /// Installs the rules that send packets that leave by [`OUT`] to `queues`.
 pub(crate) fn install(queues: impl Into<Queues>) -> Firewall {
-    let rules = Rules::new(queues, &[OUT.to_owned()], CE_BIT).unwrap();
+    let rules = Rules::new(queues, &[OUT.to_owned()], bits()).unwrap();
     // Always iptables, since the tests read its counts.
     Firewall::Iptables.install(&rules).unwrap();
     Firewall::Iptables

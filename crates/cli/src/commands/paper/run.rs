@@ -142,9 +142,10 @@ fn open(path: &Path) -> Result<Option<Store>, Failure> {
 
 /// Returns the user's cache folder.
 fn cache() -> PathBuf {
-    let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || folder("HOME").map(|home| home.join(".cache"));
-    folder("XDG_CACHE_HOME").or_else(home).unwrap_or_else(env::temp_dir).join("fairlane")
+    // Never a folder that others may have made, as one in /tmp.
+    let set = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || env::home_dir().map(|home| home.join(".cache"));
+    set.or_else(home).unwrap_or_else(|| PathBuf::from("/var/cache")).join("fairlane")
 }
 
 fn text(verdicts: &[Verdict<'_>], width: usize) -> String {

@@ -254,7 +254,7 @@ impl Driver for BridgeDriver {
     }
 
     fn decide(&mut self, verdicts: impl Iterator<Item = Verdict>) -> io::Result<()> {
-        for Verdict { id, decision } in verdicts {
+        for Verdict { id, decision, .. } in verdicts {
             match decision {
                 Decision::Drop => self.waiting.remove(id),
                 Decision::Change(change) => self.send(id, change)?,

@@ -109,6 +109,7 @@ impl Driver for QueueDriver {
     }
 
     fn release(&mut self) -> io::Result<()> {
+        // Without a repetition, which would give all of them the same firewall mark.
         self.socket.accept_up_to(self.last.wrapping_add(AHEAD))
     }
 
