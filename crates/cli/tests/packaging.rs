@@ -25,9 +25,11 @@ fn the_example_of_a_router_is_right() {
     in_namespace(|| {
         tool("ip", "link add eth0 type veth peer name modem");
         let said = printed(&["router", "--dry-run", "--config", &packaging("router.toml").display().to_string()]);
-        for part in
-            ["Link of 18mbit, overhead 38b, mpu 84b, noatm\n", "60p     given", "Rules for packets leaving by eth0\n"]
-        {
+        for part in [
+            "Link of 18mbit, overhead 38b, mpu 84b, noatm\n",
+            "ecn           true       given",
+            "Rules for packets leaving by eth0\n",
+        ] {
             assert!(said.contains(part), "no \"{part}\" in {said}");
         }
     });

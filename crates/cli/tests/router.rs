@@ -14,8 +14,6 @@ mod running;
 
 #[path = "router/autorate.rs"]
 mod autorate;
-#[path = "router/other_rules.rs"]
-mod other_rules;
 #[path = "router/clock.rs"]
 mod clock;
 #[path = "router/directions.rs"]
@@ -30,6 +28,8 @@ mod limits;
 mod moving;
 #[path = "router/nftables.rs"]
 mod nftables;
+#[path = "router/other_rules.rs"]
+mod other_rules;
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write as _};

@@ -68,6 +68,7 @@ const MODULES: [&str; 17] = [
     "xt_NFQUEUE",
     "xt_mark",
     "xt_DSCP",
+    "xt_dscp",
     "xt_tcpudp",
     "sch_tbf",
 ];

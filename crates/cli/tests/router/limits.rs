@@ -23,11 +23,16 @@ fn a_program_with_capabilities_needs_no_root() {
             return skip::because(missing, format!("there is no {missing}"));
         }
         let place = Place::new();
-        let (program, runtime) = (place.name("fairlane"), place.name("runtime"));
+        // The caller's own folder is not used, nor are its programs.
+        let (program, runtime) = (place.name("fairlane"), format!("/run/user/{NOBODY}"));
         fs::set_permissions(place.name(""), Permissions::from_mode(0o755)).unwrap();
         fs::copy(env!("CARGO_BIN_EXE_fairlane"), &program).unwrap();
-        fs::create_dir(&runtime).unwrap();
+        fs::create_dir_all(&runtime).unwrap();
         chown(&runtime, Some(NOBODY), Some(NOBODY)).unwrap();
+        for name in ["nft", "iptables", "iptables-restore"] {
+            place.write(name, "#!/bin/sh\necho 'a program of the caller' >&2; exit 3\n");
+            fs::set_permissions(place.path(name), Permissions::from_mode(0o755)).unwrap();
+        }
         let given = Command::new("setcap").args(["cap_net_admin,cap_net_raw+ep", &program]).output().unwrap();
         if !given.status.success() {
             let why = String::from_utf8_lossy(&given.stderr);
@@ -36,7 +41,10 @@ fn a_program_with_capabilities_needs_no_root() {
         let before = nothing();
         let mut nobody = Command::new("setpriv");
         nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=+all"]);
-        nobody.arg(&program).env("XDG_RUNTIME_DIR", &runtime);
+        nobody
+            .arg(&program)
+            .env("XDG_RUNTIME_DIR", place.name(""))
+            .env("PATH", format!("{}:/usr/bin:/bin", place.name("")));
         let mut router = Running::start_program(nobody, &with(&["droptail", "limit=100p"]));
         let status = fs::read_to_string(format!("/proc/{}/status", router.id())).unwrap();
         assert!(status.contains("Uid:\t65534\t65534\t65534\t65534"), "{status}");
@@ -46,6 +54,7 @@ fn a_program_with_capabilities_needs_no_root() {
         router.signal(Signal::SIGTERM);
         assert!(router.wait_for("ended").contains("arrived=50 departed=50"), "{}", router.said);
         assert_eq!((router.end(), rules(), tables()), (Some(0), before.0, before.1));
+        fs::remove_dir_all(&runtime).unwrap();
     });
 }
 

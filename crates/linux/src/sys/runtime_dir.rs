@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use nix::unistd::geteuid;
+use nix::unistd::{geteuid, getuid};
 
 use super::secure::has_rights_by_file;
 
@@ -13,8 +13,8 @@ use super::secure::has_rights_by_file;
 const RUN: [&str; 2] = ["/run", "/var/run"];
 
 /// Returns the folder for files of running routers, and creates it if it is not there: `/run/fairlane`, or
-/// `$XDG_RUNTIME_DIR/fairlane` where `/run` cannot be written to. Nobody else can write to it. A program that has
-/// rights by its file (capabilities) takes no folder from its caller.
+/// `$XDG_RUNTIME_DIR/fairlane` where `/run` cannot be written to, or `/run/user/UID/fairlane` for a program that has
+/// rights by its file (capabilities) and takes nothing from its caller. Nobody else can write to it.
 ///
 /// # Errors
 /// Neither can be created, or another user can write to the folder.
@@ -23,9 +23,13 @@ pub fn runtime_folder() -> io::Result<PathBuf> {
     let folder = Path::new(system).join("fairlane");
     match own(&folder) {
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
-            let of_user = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| !has_rights_by_file());
-            let Some(of_user) = of_user else { return Err(error) };
-            let folder = Path::new(&of_user).join("fairlane");
+            let of_user = if has_rights_by_file() {
+                Path::new(system).join("user").join(getuid().to_string())
+            } else {
+                let Some(of_user) = std::env::var_os("XDG_RUNTIME_DIR") else { return Err(error) };
+                PathBuf::from(of_user)
+            };
+            let folder = of_user.join("fairlane");
             own(&folder).map(|()| folder)
         }
         result => result.map(|()| folder),

@@ -37,6 +37,7 @@ const MODULES: [&str; 19] = [
     "xt_NFQUEUE",
     "xt_mark",
     "xt_DSCP",
+    "xt_dscp",
     "tcp_bbr",
     "tcp_dctcp",
     "tcp_vegas",
