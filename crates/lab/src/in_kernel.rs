@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::kernel_discipline::KernelDiscipline;
+use fairlane_scenario::KernelDiscipline;
 
 /// A discipline of the kernel in place of the library's.
 #[derive(Clone, Debug)]

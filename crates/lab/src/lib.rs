@@ -19,7 +19,6 @@ mod differences;
 mod error;
 mod hosts;
 mod in_kernel;
-mod kernel_discipline;
 mod network;
 mod plan;
 mod router;
@@ -32,7 +31,6 @@ pub use address::IpVersion;
 pub use check::{Check, Checks};
 pub use error::{LabError, Unsupported};
 pub use in_kernel::Installer;
-pub use kernel_discipline::KernelDiscipline;
 pub use run::{Lab, Measured};
 pub use samples::LabSample;
 

@@ -4,13 +4,12 @@ use std::fs;
 
 use fairlane_qdisc::{AnyConfig, Duration, QdiscConfig, Rate, Size};
 use fairlane_scenario::{
-    Access, Application, Congestion, FlowGroup, Link, LinkSide, LossRecovery, PacketSizes, Scenario, Source, Tcp,
-    Traffic, Udp,
+    Access, Application, Congestion, FlowGroup, KernelDiscipline, Link, LinkSide, LossRecovery, PacketSizes, Scenario,
+    Source, Tcp, Traffic, Udp,
 };
 
 use crate::address::{IpVersion, Side};
 use crate::error::{LabError, Unsupported};
-use crate::kernel_discipline::KernelDiscipline;
 
 /// The maximum number of flows. Each has a socket at both ends.
 const MAX_FLOWS: u32 = 1_000;
@@ -93,7 +92,7 @@ impl LabPlan {
         let packet = self.scenario.flows.iter().map(|group| group.packet.get()).max().unwrap_or(1);
         KernelDiscipline::new(queue.config(), *rate, packet).ok_or_else(|| {
             let message = format!("the kernel has no {} with these parameters", queue.kind());
-            let help = "it has droptail, red, choke, sfb, sfq, codel, fq-codel, pie, fq-pie and cake";
+            let help = "it has droptail, red, choke, sfb, sfq, codel, fq-codel, pie, fq-pie, cake and dualpi2";
             cannot(&of_link(&self.link, "queue.kind"), message, help)
         })
     }

@@ -10,7 +10,7 @@ use fairlane_linux::nfqueue::{Copied, Setup};
 use fairlane_linux::{Firewall, QueueSocket, now};
 use fairlane_outcome::{Cost, Expected, FlowRun, FlowSample, Run};
 use fairlane_qdisc::{Duration, Seed, Time};
-use fairlane_scenario::Scenario;
+use fairlane_scenario::{KernelDiscipline, Scenario};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::address::{IpVersion, Side};
@@ -19,7 +19,6 @@ use crate::error::{LabError, setup};
 use crate::hosts::receiver::{Receiver, ReceiverResults};
 use crate::hosts::sender::{Sender, SenderResults, SenderSample};
 use crate::in_kernel::{InKernel, Installer};
-use crate::kernel_discipline::KernelDiscipline;
 use crate::network::node::Node;
 use crate::network::{Network, exit, install_rules};
 use crate::plan::LabPlan;

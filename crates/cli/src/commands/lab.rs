@@ -10,13 +10,13 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use fairlane_console::Failure;
-use fairlane_lab::{Checks, IpVersion, KernelDiscipline, Lab, LabError, Measured};
+use fairlane_lab::{Checks, IpVersion, Lab, LabError, Measured};
 use fairlane_outcome::{Extent, Outcome, Timeline};
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_report::{Detail, Details, against_table, compare_table, run_report};
 use fairlane_runner::compare::with_kind;
 use fairlane_runner::{Batch, Job, Recorder, machine, so_far};
-use fairlane_scenario::{Document, Link, Scenario};
+use fairlane_scenario::{Document, KernelDiscipline, Link, Scenario};
 use fairlane_sim::{Control, Observer};
 
 use crate::args::lab::{LabArgs, LabPlace};

@@ -8,8 +8,8 @@ use nix::net::if_::if_nametoindex;
 
 use crate::error::{LabError, setup};
 use crate::in_kernel::InKernel;
-use crate::kernel_discipline::KernelDiscipline;
 use crate::network::node::tc;
+use fairlane_scenario::KernelDiscipline;
 
 /// The length of an Ethernet header, which the kernel counts as a part of the packet unless it is told not to.
 const ETHERNET: u32 = 14;

@@ -6,11 +6,13 @@ use fairlane_qdisc::discipline::cake::{AckFilter, Diffserv, Isolation};
 use fairlane_qdisc::discipline::choke::{self, Candidates, Draw};
 use fairlane_qdisc::discipline::codel::CodelParameters;
 use fairlane_qdisc::discipline::droptail::Drop;
+use fairlane_qdisc::discipline::dualpi2::Laqm;
+use fairlane_qdisc::discipline::pi2::PiParameters;
 use fairlane_qdisc::discipline::pie::{self, PieParameters};
 use fairlane_qdisc::discipline::red::{RedParameters, Uniformize};
 use fairlane_qdisc::discipline::sfb::{BinConfig, DecrementAt, DropOnOver};
 use fairlane_qdisc::discipline::sfq::Admission;
-use fairlane_qdisc::discipline::{cake, droptail, fq_codel, fq_pie, red, sfb, sfq};
+use fairlane_qdisc::discipline::{cake, droptail, dualpi2, fq_codel, fq_pie, red, sfb, sfq};
 use fairlane_qdisc::{AnyConfig, Duration, Rate, Size};
 
 /// The largest exponent of RED's weight that tc(8) tries.
@@ -36,7 +38,8 @@ pub struct KernelDiscipline {
 impl KernelDiscipline {
     /// Translates `config`, for a link of `rate` with packets of `packet` bytes. Returns `None` if the kernel has no
     /// such discipline.
-    pub(crate) fn new(config: &AnyConfig, rate: Rate, packet: u64) -> Option<Self> {
+    #[must_use]
+    pub fn new(config: &AnyConfig, rate: Rate, packet: u64) -> Option<Self> {
         let mut tc = Translation { words: Vec::new(), differences: Vec::new(), rate, packet: packet.max(1) };
         match config {
             AnyConfig::DropTail(config) => tc.droptail(config)?,
@@ -53,6 +56,7 @@ impl KernelDiscipline {
             AnyConfig::Pie(config) => tc.pie(config),
             AnyConfig::FqPie(config) => tc.fq_pie(config),
             AnyConfig::Cake(config) => tc.cake(config),
+            AnyConfig::DualPi2(config) => tc.dualpi2(config),
             _ => return None,
         }
         let shapes = matches!(config, AnyConfig::Cake(_));
@@ -277,6 +281,25 @@ impl Translation {
         self.differs(pie.max_burst != Duration::from_millis(150), "the kernel's PIE lets bursts of 150 ms through");
     }
 
+    fn dualpi2(&mut self, config: &dualpi2::Config) {
+        let PiParameters { target, tupdate, alpha, beta, coupling_factor, drop_overload } = config.pi;
+        self.word("dualpi2");
+        self.limit(config.limit);
+        self.time("target", target);
+        self.time("tupdate", tupdate);
+        self.pair("alpha", alpha);
+        self.pair("beta", beta);
+        self.pair("coupling_factor", coupling_factor.round());
+        self.word(if drop_overload { "drop_on_overload" } else { "overflow" });
+        if let Laqm::Step { threshold } = config.laqm {
+            self.time("step_thresh", threshold);
+        }
+        self.pair("min_qlen_step", config.min_qlen_step);
+        self.pair("classic_protection", config.classic_protection);
+        self.differs(matches!(config.laqm, Laqm::Ramp { .. }), "sch_dualpi2 marks by a step, not by a ramp");
+        self.differs(coupling_factor.fract() != 0.0, "sch_dualpi2's coupling factor is a whole number");
+    }
+
     fn cake(&mut self, config: &cake::Config) {
         self.word("cake");
         // The library's thresholds and quanta follow the link's rate; the kernel's follow their shaper's rate.
@@ -393,7 +416,7 @@ mod tests {
     }
 
     /// The words against the manual pages tc-choke(8), tc-red(8), tc-sfb(8), tc-sfq(8), tc-codel(8), tc-fq_codel(8),
-    /// tc-pie(8), tc-fq_pie(8), tc-cake(8), tc-bfifo(8).
+    /// tc-pie(8), tc-fq_pie(8), tc-cake(8), tc-dualpi2(8), tc-bfifo(8).
     #[test]
     fn words_are_those_of_tc() {
         let words = |kind, set: &[(&str, &str)]| translated(kind, set).unwrap().words;
@@ -429,6 +452,11 @@ mod tests {
         assert_eq!(
             words(Kind::Pie, &[]),
             "pie limit 1000 target 15000us tupdate 15000us alpha 2 beta 20 noecn nobytemode no_dq_rate_estimator"
+        );
+        assert_eq!(
+            words(Kind::DualPi2, &[("alpha", "0.15625"), ("beta", "3.195312")]),
+            "dualpi2 limit 10000 target 15000us tupdate 16000us alpha 0.15625 beta 3.195312 coupling_factor 2 \
+             drop_on_overload step_thresh 1000us min_qlen_step 0 classic_protection 10"
         );
         assert!(words(Kind::FqPie, &[]).starts_with("fq_pie limit 10240 flows 1024 quantum 1514 "));
         assert_eq!(
