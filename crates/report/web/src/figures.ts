@@ -7,7 +7,7 @@ import { quantity, unit } from "./format";
 import { LineChart } from "./lines";
 import { Link } from "./link";
 import { COLOURS, lineColour, palette } from "./palette";
-import { planeOf, ScatterPlot } from "./scatter";
+import { planesOf, ScatterPlot } from "./scatter";
 import { fieldsOf, rowsOf, saveCsv, table } from "./tables";
 
 /** What is drawn, and follows the colours and the width of the page. */
@@ -236,12 +236,14 @@ function drawGrid(figure: HTMLElement, cells: readonly Chart[], data: Data): voi
 }
 
 function drawScatter(figure: HTMLElement, of: Extract<Figure, { kind: "scatter" }>): void {
-  const plane = planeOf(of.x, of.panels.flatMap((panel) => panel.places));
+  const planes = planesOf(of.x, of.panels);
   const plots: ScatterPlot[] = [];
   const choose = (name: string | null): void => plots.forEach((plot) => plot.show(name));
   const grid = element("div", "panels");
   figure.append(grid);
-  for (const panel of of.panels) {
+  for (const [index, panel] of of.panels.entries()) {
+    const plane = planes[index];
+    if (!plane) continue;
     const host = element("div", "plot tall");
     const head = element("figcaption", "", element("strong", "", panel.title), element("span", "unit", unit(panel.y.label)));
     grid.append(element("figure", "part", head, host));

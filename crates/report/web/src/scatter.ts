@@ -7,7 +7,7 @@ import { element } from "./dom";
 import { significant, unit, withUnit } from "./format";
 import { COLOURS, palette } from "./palette";
 
-/** The plane that panels share. */
+/** The plane of a panel. */
 export interface Plane {
   readonly x: Axis;
   readonly across: readonly [number, number];
@@ -235,12 +235,21 @@ export class ScatterPlot {
   }
 }
 
-/** The plane that holds all places with their intervals. */
-export function planeOf(x: Axis, places: readonly Place[]): Plane {
-  const lows = places.map((place) => place.x - (x.log ? 0 : place.ex));
-  const highs = places.map((place) => place.x + place.ex);
-  const [low, high] = [Math.min(...lows), Math.max(...highs)];
-  const top = Math.max(...places.map((place) => place.y + place.ey), 0);
+/**
+ * The planes of panels, which hold all places with their intervals. Panels of one measure, by its label, have one range. A measure
+ * that varies little begins below its smallest value and not at zero, so that its places are told apart.
+ */
+export function planesOf(x: Axis, panels: readonly { readonly y: Axis; readonly places: readonly Place[] }[]): Plane[] {
+  const all = panels.flatMap((panel) => panel.places);
+  const low = Math.min(...all.map((place) => place.x - (x.log ? 0 : place.ex)));
+  const high = Math.max(...all.map((place) => place.x + place.ex));
   const across = x.log ? ([low / 1.35, high * 1.6] as const) : ([0, high > 0 ? high * 1.12 : 1] as const);
-  return { x, across, up: [0, top > 0 ? top * 1.06 : 1] };
+  return panels.map(({ y }) => {
+    const places = panels.filter((panel) => panel.y.label === y.label).flatMap((panel) => panel.places);
+    const least = Math.min(...places.map((place) => place.y - place.ey));
+    const most = Math.max(...places.map((place) => place.y + place.ey), 0);
+    const edge = (most - least) * 0.12;
+    const up = least > most / 2 && edge > 0 ? ([least - edge, most + edge] as const) : ([0, most > 0 ? most * 1.06 : 1] as const);
+    return { x, across, up };
+  });
 }
