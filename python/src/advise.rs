@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use fairlane_advise::{Advice, AdvisePlan, AdviseSettings, Error, Link, TunePlan, TuneSettings, page};
 use fairlane_qdisc::{Duration, Kind, Rate};
+use fairlane_runner::machine::within;
 use fairlane_sim::Control;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -32,10 +33,10 @@ pub(crate) struct AdviceAsked {
     rtt: String,
     goal: String,
     mix: String,
+    on: String,
     no_flow_state: bool,
     kinds: Vec<String>,
-    quick: bool,
-    runs: Option<u32>,
+    time: String,
     seed: u64,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
@@ -54,7 +55,7 @@ pub(crate) fn tune(py: Python<'_>, document: &Bound<'_, Document>, asked: TuneAs
     finished(py, &control, done)
 }
 
-/// Ranks the disciplines for a link, and returns the JSON of the advice; nothing after Ctrl-C.
+/// Advises a discipline for a link, and returns the JSON of the advice; nothing after a Ctrl-C before its first part.
 #[pyfunction]
 pub(crate) fn advise(py: Python<'_>, asked: AdviceAsked) -> PyResult<Option<String>> {
     let rate: Rate = asked.rate.parse().map_err(|error| errors::refused(py, format!("rate: {error}")))?;
@@ -67,16 +68,22 @@ pub(crate) fn advise(py: Python<'_>, asked: AdviceAsked) -> PyResult<Option<Stri
     let settings = AdviseSettings {
         link: Link { rate, rtt, mix },
         goal,
+        on: asked.on.parse().map_err(|error: String| errors::refused(py, error))?,
         no_flow_state: asked.no_flow_state,
         kinds: asked.kinds.iter().map(|name| kind(py, name)).collect::<PyResult<_>>()?,
-        quick: asked.quick,
-        runs: asked.runs.and_then(NonZeroU32::new),
         seed: asked.seed,
     };
+    let time: Duration = asked.time.parse().map_err(|error| errors::refused(py, format!("time: {error}")))?;
+    let time = std::time::Duration::from_nanos(time.as_nanos());
     let plan = AdvisePlan::new(settings, asked.threads).map_err(|error| refused(py, &error))?;
     let control = Control::default();
-    let done = watched(py, &control, asked.progress.as_ref(), plan.runs(), || plan.execute(asked.threads, &control));
-    finished(py, &control, done)
+    let total = plan.runs();
+    let work = || within(time, &control, || plan.execute(asked.threads, &control)).0;
+    match watched(py, &control, asked.progress.as_ref(), total, work) {
+        // After Ctrl-C an answer is partial too.
+        Ok(Ok(advice)) => json(&advice).map(Some),
+        done => finished(py, &control, done),
+    }
 }
 
 /// Returns the page of an advice with this JSON.
@@ -103,7 +110,11 @@ fn finished(
         done => done?,
     };
     let done = done.map_err(|error| refused(py, &error))?;
-    serde_json::to_string(&done).map(Some).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    json(&done).map(Some)
+}
+
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
 fn refused(py: Python<'_>, error: &Error) -> PyErr {

@@ -204,6 +204,6 @@ def errors(capture: Path) -> list[str]:
     section: fl.Section = report.sections[0]
     said += [section.verdict, report.html()]
     tuning: fl.Tuning = fl.Scenario.figure_3().tune("red", "minimise delay.mean", runs=1, budget=16)
-    advice: fl.Advice = fl.advise("1mbit", "20ms", "minimise delay.mean", kinds=["red"], quick=True, runs=1)
-    said += [tuning.verdict, advice.router]
+    advice: fl.Advice = fl.advise("1mbit", "20ms", "minimise delay.mean", on="router", kinds=["red"], time="60s")
+    said += [tuning.verdict, advice.router, *advice.answer, advice.tc or "", str(advice.partial)]
     return [*said, str(fl.theory.choke(load=2).share), fl.papers.list_claims()[0].id]

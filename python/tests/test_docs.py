@@ -25,7 +25,7 @@ SHORTER = {'"120s"': '"3s"', '"20s"': '"1s"', '"30s"': '"1.5s"'}
 QUICKER = {
     "figure_3()": 'figure_3().with_({"duration": "3s", "warmup": "1s"})',
     "budget=200": "budget=70",
-    "quick=True": 'quick=True, runs=2, kinds=["droptail", "fq-codel"]',
+    'time="60s"': 'kinds=["droptail", "fq-codel"]',
 }
 
 

@@ -1,8 +1,9 @@
 //! Parameters as files: in a scenario, and for a router.
 
 use fairlane_qdisc::{QdiscParameters, Rate};
-use fairlane_scenario::Document;
+use fairlane_scenario::{Document, KernelDiscipline};
 
+use crate::advise::kernel;
 use crate::error::Error;
 
 /// The part of a link's rate that a router is given, so that the queue builds there and not in the modem.
@@ -30,7 +31,7 @@ pub(crate) fn inline(parameters: &QdiscParameters) -> String {
 
 /// Returns a file for `fairlane router`, which `comment` precedes.
 pub(crate) fn router(rate: Rate, parameters: &QdiscParameters, comment: &str) -> String {
-    let shaped = Rate::from_bits_per_second(libm::floor(rate.bits_per_second() as f64 * ROUTER).max(1.0) as u64);
+    let shaped = shaped(rate);
     format!(
         "{comment}# Check it: fairlane router --config FILE --dry-run\n\n\
          queue-num = 0\n\
@@ -41,6 +42,27 @@ pub(crate) fn router(rate: Rate, parameters: &QdiscParameters, comment: &str) ->
          queue = {}\n",
         inline(parameters)
     )
+}
+
+/// Returns the commands of tc(8) for the kernel's own discipline behind a shaper, for the interface `eth0`; `None` if
+/// the kernel has no such discipline.
+pub(crate) fn tc(rate: Rate, parameters: &QdiscParameters) -> Option<String> {
+    let shaped = shaped(rate);
+    let KernelDiscipline { words, shapes, .. } = kernel(parameters, shaped)?;
+    if shapes {
+        return Some(format!("tc qdisc replace dev eth0 root {words}\n"));
+    }
+    let bits = shaped.bits_per_second();
+    Some(format!(
+        "tc qdisc replace dev eth0 root handle 1: htb default 1\n\
+         tc class replace dev eth0 parent 1: classid 1:1 htb rate {bits}bit\n\
+         tc qdisc replace dev eth0 parent 1:1 {words}\n"
+    ))
+}
+
+/// Returns the part of a link's rate that is shaped to.
+fn shaped(rate: Rate) -> Rate {
+    Rate::from_bits_per_second(libm::floor(rate.bits_per_second() as f64 * ROUTER).max(1.0) as u64)
 }
 
 fn table(parameters: &QdiscParameters) -> toml::Table {

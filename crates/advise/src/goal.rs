@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use fairlane_scenario::{Scenario, suggest};
 
-use crate::metric::{Metric, MetricUnit};
+use crate::metric::{GroupMetric, Metric, MetricUnit};
 use crate::text::{TextError, split, trimmed};
 
 /// The bounds that candidates must meet, and the objective by which those that meet them are ranked.
@@ -129,6 +129,20 @@ impl Goal {
     #[must_use]
     pub const fn objective(&self) -> Option<&Objective> {
         self.objective.as_ref()
+    }
+
+    /// Returns the goal on a link whose round trip is longer by so many seconds, or shorter if negative: bounds on
+    /// delays and round trips of groups, which contain the link's, follow.
+    pub(crate) fn shifted(&self, round_trip: f64) -> Self {
+        let mut goal = self.clone();
+        for bound in &mut goal.bounds {
+            bound.limit += match bound.metric {
+                Metric::Group(_, GroupMetric::Delay) => round_trip / 2.0,
+                Metric::Group(_, GroupMetric::RoundTrip) => round_trip,
+                _ => 0.0,
+            };
+        }
+        goal
     }
 
     /// Returns the metrics: of each bound, and then of the objective.
@@ -254,7 +268,7 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::{GroupMetric, QueueMetric, Statistic};
+    use crate::metric::{QueueMetric, Statistic};
 
     #[test]
     fn bounds_and_an_objective_are_read() {
@@ -306,6 +320,14 @@ mod tests {
         }
         let drawn = "jain>0.9, utilisation>95%".parse::<Goal>().unwrap_err().to_string();
         assert!(drawn.contains("  jain>0.9, utilisation>95%\n                        ^^^\n"), "{drawn}");
+    }
+
+    /// A one-way delay contains half of the round trip; a delay in the queue none of it.
+    #[test]
+    fn delays_of_groups_follow_the_round_trip() {
+        let goal: Goal = "group.voip.delay<30ms, group.cubic.rtt<60ms, delay.p95<20ms".parse().unwrap();
+        let limits: Vec<f64> = goal.shifted(0.04).bounds().iter().map(|bound| (bound.limit * 1e3).round()).collect();
+        assert_eq!(limits, [50.0, 100.0, 20.0]);
     }
 
     /// By hand: 15 of 20 ms is a quarter inside, 30 ms half of it outside; 0.98 is three fifths of the way from 0.95

@@ -141,11 +141,6 @@ const GROUP: [(&str, GroupMetric); 12] = [
 ];
 
 impl Metric {
-    /// Mean goodput of all flows.
-    pub(crate) const GOODPUT: Self = Self::Flows(FlowsMetric::Goodput);
-    /// Fairness among all flows.
-    pub(crate) const JAIN: Self = Self::Flows(FlowsMetric::Jain);
-
     /// Returns a metric of the shown queue.
     pub(crate) const fn shown(metric: QueueMetric) -> Self {
         Self::Queue(None, metric)
@@ -383,13 +378,13 @@ fn has_transfers(traffic: &Traffic) -> bool {
     matches!(traffic, Traffic::Tcp(tcp) if matches!(tcp.application, Application::Transfers(_) | Application::Web(_)))
 }
 
-/// The metrics that an advice shows in addition to the goal's.
+/// The metrics that an advice shows in addition to the goal's, of which some may be the same.
 pub(crate) fn shown() -> [Metric; 5] {
     [
         Metric::shown(QueueMetric::Delay(Statistic::P95)),
         Metric::shown(QueueMetric::Utilisation),
-        Metric::GOODPUT,
-        Metric::JAIN,
+        Metric::Flows(FlowsMetric::Goodput),
+        Metric::Flows(FlowsMetric::Jain),
         Metric::shown(QueueMetric::DropRatio),
     ]
 }

@@ -40,6 +40,8 @@ enum MixTraffic {
     Web,
     Udp(MixRate),
     Voip,
+    /// UDP at the link's rate.
+    Flood,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +50,9 @@ enum MixRate {
     Times(f64),
     Rate(Rate),
 }
+
+/// The name of a flood that a case adds.
+pub(crate) const FLOOD: &str = "flood";
 
 /// The names of groups that are no congestion control.
 const OTHERS: [&str; 3] = ["web", "udp", "voip"];
@@ -81,6 +86,35 @@ impl Default for Mix {
         let group = |count, traffic| MixGroup { count, traffic };
         let groups = vec![group(8, MixTraffic::Tcp(Congestion::Cubic)), group(2, MixTraffic::Web)];
         Self { text: "8 cubic, 2 web".to_owned(), groups }
+    }
+}
+
+impl Mix {
+    /// Returns the mix with so many times the flows of each group, at least one; rates of UDP stay.
+    pub(crate) fn scaled(&self, factor: f64) -> Self {
+        let scaled = |group: &MixGroup| match group.traffic {
+            MixTraffic::Udp(_) => group.clone(),
+            traffic => MixGroup { count: (f64::from(group.count) * factor).round().max(1.0) as u32, traffic },
+        };
+        Self { text: self.text.clone(), groups: self.groups.iter().map(scaled).collect() }
+    }
+
+    /// Returns the mix with a flood.
+    pub(crate) fn with_flood(mut self) -> Self {
+        self.groups.push(MixGroup { count: 1, traffic: MixTraffic::Flood });
+        self
+    }
+
+    /// Returns true if a congestion control is to be controlled by marks.
+    pub(crate) fn needs_ecn(&self) -> bool {
+        let scalable = [MixTraffic::Tcp(Congestion::Dctcp), MixTraffic::Tcp(Congestion::Prague)];
+        self.groups.iter().any(|group| scalable.contains(&group.traffic))
+    }
+
+    /// Returns the number of flows, with the connections of browsers.
+    pub(crate) fn flows(&self) -> u32 {
+        let flows = |group: &MixGroup| if group.traffic == MixTraffic::Web { 6 * group.count } else { group.count };
+        self.groups.iter().map(flows).sum()
     }
 }
 
@@ -173,7 +207,8 @@ fn mix_rate(text: &str, rate: &str, place: Range<usize>) -> Result<MixRate, Text
 impl Link {
     /// Returns the scenario as a file: a dumbbell with a quarter of the round trip's way in the bottleneck, and TCP of
     /// today.
-    pub(crate) fn text(&self, parameters: &QdiscParameters, times: Times, seed: u64, comment: &str) -> String {
+    pub(crate) fn text(&self, parameters: &QdiscParameters, seed: u64, comment: &str) -> String {
+        let times = self.times();
         let (middle, host) = (self.rtt.as_nanos() / 4, self.rtt.as_nanos() / 8);
         let (middle, host) = (Duration::from_nanos(middle), Duration::from_nanos(host));
         let mut text = format!(
@@ -201,23 +236,30 @@ impl Link {
         text
     }
 
-    /// Returns the times of a scenario: as many packets as a slow computer can simulate, but never less than 60 round
-    /// trips.
-    pub(crate) fn times(&self, quick: bool) -> Times {
-        let (most, packets) = if quick { (15.0, 50_000.0) } else { (60.0, 400_000.0) };
-        let round_trips = 60.0 * self.rtt.as_secs();
-        let duration = (packets * 12_000.0 / self.rate.bits_per_second() as f64).clamp(2.0, most).max(round_trips);
+    /// Returns the times of a scenario, as the mix needs them to converge and to be measured: several pages of
+    /// browsers, several cycles of congestion controls, several thousand packets and round trips.
+    pub(crate) fn times(&self) -> Times {
+        let rtt = self.rtt.as_secs();
+        let a_second = self.rate.bits_per_second() as f64 / 12_000.0;
+        let long = self.mix.groups.iter().filter(|group| matches!(group.traffic, MixTraffic::Tcp(_)));
+        let long = long.map(|group| group.count).sum::<u32>().max(1);
+        // Of each long flow, with a queue of a round trip.
+        let window = 2.0 * a_second * rtt / f64::from(long);
+        let cycle = self.mix.groups.iter().map(|group| group.traffic.cycle(window, 2.0 * rtt)).fold(0.0, f64::max);
+        // A timeout takes a fifth of a second at least (Linux), so that a second is the least time without chance.
+        let least = (1e6 / a_second).clamp(1.0, 10.0).max(5000.0 / a_second);
+        let measured = (3.0 * cycle).max(60.0 * rtt).max(least);
         // To whole milliseconds, for a person's eyes.
         let millis = |seconds: f64| Duration::from_millis((seconds * 1e3).ceil() as u64);
-        Times { warmup: millis(duration / 3.0), duration: millis(duration) }
+        Times { warmup: millis(measured / 2.0), duration: millis(1.5 * measured) }
     }
 
     /// Returns the same as a checked document.
     ///
     /// # Errors
     /// The rate or the round trip is beyond what a scenario can have, or the discipline refuses it.
-    pub(crate) fn document(&self, parameters: &QdiscParameters, times: Times, seed: u64) -> Result<Document, Error> {
-        Ok(Document::parse("advise.toml", &self.text(parameters, times, seed, "# A link."))?)
+    pub(crate) fn document(&self, parameters: &QdiscParameters, seed: u64) -> Result<Document, Error> {
+        Ok(Document::parse("advise.toml", &self.text(parameters, seed, "# A link."))?)
     }
 }
 
@@ -228,6 +270,24 @@ impl MixTraffic {
             Self::Web => "web",
             Self::Udp(_) => "udp",
             Self::Voip => "voip",
+            Self::Flood => FLOOD,
+        }
+    }
+
+    /// Returns the seconds from one loss of a flow to its next one, or from one page to the next.
+    fn cycle(self, window: f64, rtt: f64) -> f64 {
+        // Reno grows by a packet in a round trip, from half of the window.
+        let reno = window / 2.0 * rtt;
+        match self {
+            // RFC 9438, section 4.2, with C = 0.4 and beta = 0.7; below it CUBIC is like Reno.
+            Self::Tcp(Congestion::Cubic) => libm::cbrt(0.75 * window).min(reno),
+            Self::Tcp(Congestion::Dctcp | Congestion::Prague | Congestion::Vegas | Congestion::Ledbat) => 20.0 * rtt,
+            // Probes of the round trip come each ten seconds.
+            Self::Tcp(Congestion::Bbr | Congestion::Bbr3) => 10.0,
+            Self::Tcp(_) => reno,
+            // A pause of five seconds and a page.
+            Self::Web => 10.0,
+            Self::Udp(_) | Self::Voip | Self::Flood => 0.0,
         }
     }
 }
@@ -254,6 +314,7 @@ impl MixGroup {
                 };
                 format!("kind = \"udp\"\ncount = {count}\nrate = \"{rate}\"\npacket = \"1500b\"\n")
             }
+            MixTraffic::Flood => format!("kind = \"udp\"\ncount = {count}\nrate = \"{link}\"\npacket = \"1500b\"\n"),
             MixTraffic::Voip => format!("kind = \"udp\"\ncount = {count}\nrate = \"80kbit\"\npacket = \"200b\"\n"),
         }
     }
@@ -271,8 +332,7 @@ mod tests {
     fn a_mix_becomes_a_scenario() {
         let mix: Mix = "web, 8 cubic, 1 udp 2x, 2 udp 300kbit,  voip".parse().unwrap();
         let link = Link { rate: Rate::from_bits_per_second(20_000_000), rtt: Duration::from_millis(40), mix };
-        let times = Times { warmup: Duration::from_millis(1000), duration: Duration::from_millis(5000) };
-        let scenario = link.document(&QdiscParameters::new(Kind::Codel), times, 7).unwrap().scenario().unwrap();
+        let scenario = link.document(&QdiscParameters::new(Kind::Codel), 7).unwrap().scenario().unwrap();
         let bottleneck = &scenario.links[0].forward;
         assert_eq!(bottleneck.queue.kind(), Kind::Codel);
         let groups = scenario.flows.iter().map(|group| (group.name.as_str(), group.count));
@@ -287,7 +347,42 @@ mod tests {
             _ => None,
         });
         assert_eq!(rates.flatten().collect::<Vec<_>>(), [2, 3, 4]);
-        assert!(link.text(&QdiscParameters::new(Kind::Codel), times, 7, "").contains("rate = \"40mbit\""));
+        assert!(link.text(&QdiscParameters::new(Kind::Codel), 7, "").contains("rate = \"40mbit\""));
+    }
+
+    /// By hand. 2 Reno at 12 Mbit/s and 50 ms: 1000 packets a second, a window of 50 with a queue of a round trip, and
+    /// 25 round trips of 100 ms from half of it: three are 7.5 s, so ten seconds are measured. One Reno: 100 · 100 ms /
+    /// 2 = 5 s. One CUBIC at 1 Gbit/s and 100 ms: (0.75 · 16,667)^(1/3) = 23.2 s. Browsers: three times ten seconds. At
+    /// 120 kbit/s 5000 packets take 500 s. At 12 Gbit/s a second is enough.
+    #[test]
+    fn a_mix_gets_the_time_that_it_needs() {
+        for (rate, rtt, mix, measured) in [
+            (12_000_000, 50, "2 reno", 10.0),
+            (12_000_000, 50, "reno", 15.0),
+            (1_000_000_000, 100, "cubic", 69.6),
+            (1_000_000_000, 20, "300 cubic, 20 web", 30.0),
+            (20_000_000, 600, "prague", 72.0),
+            (120_000, 20, "2 cubic", 500.0),
+            (12_000_000_000, 1, "200 dctcp", 1.0),
+        ] {
+            let rate = Rate::from_bits_per_second(rate);
+            let link = Link { rate, rtt: Duration::from_millis(rtt), mix: mix.parse().unwrap() };
+            let Times { warmup, duration } = link.times();
+            let found = duration.as_secs() - warmup.as_secs();
+            assert!((found / measured - 1.0_f64).abs() < 0.01, "{mix}: {found}");
+            assert!((warmup.as_secs() * 2.0 / found - 1.0_f64).abs() < 0.01);
+        }
+    }
+
+    /// Would catch a flood that scales with the flows, and a group without flows.
+    #[test]
+    fn a_mix_is_scaled() {
+        let mix: Mix = "web, 8 cubic, udp 2x".parse().unwrap();
+        let counts = |mix: &Mix| mix.groups.iter().map(|group| group.count).collect::<Vec<_>>();
+        assert_eq!(counts(&mix.scaled(0.5)), [1, 4, 1]);
+        assert_eq!(counts(&mix.scaled(2.0).with_flood()), [2, 16, 1, 1]);
+        assert_eq!((mix.flows(), mix.needs_ecn()), (15, false));
+        assert!("2 prague, cubic".parse::<Mix>().unwrap().needs_ecn());
     }
 
     /// Would catch an error that points elsewhere.

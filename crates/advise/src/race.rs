@@ -1,5 +1,7 @@
 //! Candidates and their runs: successive halving with common random numbers.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use fairlane_outcome::Outcome;
 use fairlane_qdisc::QdiscParameters;
 use fairlane_runner::memory::Needs;
@@ -7,7 +9,6 @@ use fairlane_runner::pool;
 use fairlane_scenario::Scenario;
 use fairlane_sim::{Control, run};
 use rayon::ThreadPool;
-use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::goal::Goal;
@@ -67,20 +68,45 @@ impl<'a> Arena<'a> {
             (candidates[index].runs.len() as u32..runs).map(move |number| (index, number))
         };
         let jobs: Vec<(usize, u32)> = chosen.iter().flat_map(missing).collect();
-        let scenarios: &[Candidate] = candidates;
-        let done: Vec<(usize, Readings)> = self.pool.install(|| {
-            let each = jobs.into_par_iter().filter(|_| !self.control.stopped());
-            each.map(|(index, number)| Ok((index, self.measure(&scenarios[index].scenario, number)?)))
-                .collect::<Result<_, Error>>()
-        })?;
-        if self.control.stopped() {
+        let runs: Vec<(&Scenario, u32)> =
+            jobs.iter().map(|(index, number)| (&candidates[*index].scenario, *number)).collect();
+        let done = self.measured(&runs)?;
+        if done.len() < jobs.len() {
             let message = format!("interrupted after {} runs", self.control.finished());
             return Err(Error::new(message, "run it again: a search has no part of an answer"));
         }
-        for (index, readings) in done {
-            candidates[index].runs.push(readings);
+        for ((index, _), readings) in jobs.iter().zip(done) {
+            candidates[*index].runs.push(readings);
         }
         Ok(())
+    }
+
+    /// Runs scenarios, each with the number of the run. Stopped, it returns the readings of the first ones, so that
+    /// they depend on their number alone.
+    ///
+    /// # Errors
+    /// A run is impossible.
+    pub(crate) fn measured(&self, jobs: &[(&Scenario, u32)]) -> Result<Vec<Readings>, Error> {
+        let next = AtomicUsize::new(0);
+        // One after the other, so that those that ended are the first ones.
+        let some = |_: rayon::BroadcastContext<'_>| {
+            let mut done = Vec::new();
+            while let Some((index, (scenario, number))) = {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                jobs.get(index).map(|job| (index, *job))
+            } {
+                let measured = self.measure(scenario, number);
+                if self.control.stopped() {
+                    break;
+                }
+                done.push((index, measured));
+            }
+            done
+        };
+        let mut done: Vec<_> = self.pool.broadcast(some).into_iter().flatten().collect();
+        done.sort_by_key(|(index, _)| *index);
+        let first = done.into_iter().enumerate().take_while(|(place, (index, _))| place == index);
+        first.map(|(_, (_, readings))| readings).collect()
     }
 
     fn measure(&self, scenario: &Scenario, number: u32) -> Result<Readings, Error> {

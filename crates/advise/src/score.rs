@@ -87,18 +87,6 @@ pub enum Verdict {
     Worse,
 }
 
-impl Verdict {
-    /// Returns words that stand before the second one.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Better => "is ahead of",
-            Self::Tie => "is not distinguishable from",
-            Self::Worse => "is behind",
-        }
-    }
-}
-
 /// Compares candidates by runs of the same numbers, which saw the same traffic: by the least slack where bounds are
 /// missed, else by the value.
 pub(crate) fn judge(goal: &Goal, first: &[Readings], second: &[Readings]) -> Verdict {

@@ -22,6 +22,9 @@ const ROUNDS: u32 = 3;
 /// The part of each range that a round searches, of the part of the round before.
 const CLOSER: f64 = 0.25;
 
+/// The hypercubes that are drawn in a round at most, each for the points that the discipline refused of those before.
+const HYPERCUBES: u32 = 4;
+
 /// The fewest candidates of a round.
 const FEWEST: u32 = 4;
 
@@ -91,10 +94,23 @@ pub struct Tuning {
     pub held_out_seed: u64,
     /// Number of candidates.
     pub candidates: usize,
+    /// The points of the search that the discipline refused.
+    pub refused: Vec<Refused>,
     /// Number of all runs.
     pub runs_done: u64,
     /// The scenario with the parameters to use, as a file.
     pub toml: String,
+}
+
+/// Points of a search that the discipline refused for the same parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Refused {
+    /// The parameter; empty if the scenario refused the point.
+    pub parameter: String,
+    /// Number of points.
+    pub points: usize,
+    /// The reason, of the first point.
+    pub reason: String,
 }
 
 /// Parameters with their measurements.
@@ -155,12 +171,16 @@ impl TunePlan {
         let mut random = Seed::new(self.scenario.seed).stream("tune");
         let stages = rungs(1, self.settings.runs.get());
         let mut incumbents: Vec<usize> = (0..candidates.len()).collect();
+        let mut refused = Vec::new();
         let (mut centre, mut width) = (vec![0.5; self.space.dimensions()], 1.0);
         for _ in 0..ROUNDS {
             let first = candidates.len();
-            for point in hypercube::points(self.fresh as usize, self.space.dimensions(), &mut random) {
-                let place = point.iter().zip(&centre).map(|(part, centre)| within(*centre, width, *part));
-                self.add(&mut candidates, &place.collect::<Vec<f64>>());
+            for _ in 0..HYPERCUBES {
+                let missing = (self.fresh as usize).saturating_sub(candidates.len() - first);
+                for point in hypercube::points(missing, self.space.dimensions(), &mut random) {
+                    let place = point.iter().zip(&centre).map(|(part, centre)| within(*centre, width, *part));
+                    self.add(&mut candidates, &place.collect::<Vec<f64>>(), &mut refused);
+                }
             }
             let chosen = incumbents.iter().copied().chain(first..candidates.len()).collect();
             let ranked = arena.halve(&mut candidates, chosen, &stages, &incumbents)?;
@@ -172,21 +192,28 @@ impl TunePlan {
             }
         }
         arena.sort(&candidates, &mut incumbents);
-        self.judged(&arena, &candidates, incumbents[0], control)
+        Ok(Tuning { refused, ..self.judged(&arena, &candidates, incumbents[0], control)? })
     }
 
-    /// Adds the candidate at `place`, unless there is one of the same parameters or it is none.
-    fn add(&self, candidates: &mut Vec<Candidate>, place: &[f64]) {
-        let Some(parameters) = self.space.at(place) else { return };
+    /// Adds the candidate at `place`, unless there is one of the same parameters; counts it in `refused` if it is none.
+    fn add(&self, candidates: &mut Vec<Candidate>, place: &[f64], refused: &mut Vec<Refused>) {
+        let mut refuse =
+            |parameter: &str, reason: String| match refused.iter_mut().find(|refused| refused.parameter == parameter) {
+                Some(refused) => refused.points += 1,
+                None => refused.push(Refused { parameter: parameter.to_owned(), points: 1, reason }),
+            };
+        let parameters = match self.space.at(place) {
+            Ok(parameters) => parameters,
+            Err(error) => return refuse(error.key(), error.to_string()),
+        };
         if candidates.iter().any(|candidate| candidate.parameters == parameters) {
             return;
         }
-        // A candidate that is refused here contradicts the scenario, for example the rate of another link.
-        let changed = compare::with_parameters(&self.scenario, &parameters);
-        if let Ok(scenario) = changed
-            && check(&scenario, "").is_ok()
-        {
-            candidates.push(Candidate::new(parameters, scenario));
+        let scenario = compare::with_parameters(&self.scenario, &parameters).map_err(Error::from);
+        match scenario.and_then(|scenario| Ok(check(&scenario, "").map(|()| scenario)?)) {
+            Ok(scenario) => candidates.push(Candidate::new(parameters, scenario)),
+            // It contradicts the scenario, for example the rate of another link.
+            Err(error) => refuse("", error.to_string()),
         }
     }
 
@@ -225,6 +252,7 @@ impl TunePlan {
             seed: self.scenario.seed,
             held_out_seed: seed,
             candidates: candidates.len(),
+            refused: Vec::new(),
             runs_done: control.finished(),
             toml: files::with_queue(&self.document, &chosen.parameters)?,
         })

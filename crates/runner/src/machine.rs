@@ -1,8 +1,11 @@
 //! The machine's clocks and memory.
 
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use fairlane_outcome::Cost;
+use fairlane_sim::Control;
 
 pub use system::{peak_rss_bytes, thread_cpu_s};
 
@@ -32,6 +35,24 @@ impl CostMeter {
         cost.wall_s = self.began.elapsed().as_secs_f64();
         cost.peak_rss_bytes = peak_rss_bytes();
     }
+}
+
+/// Does `work`, and stops `control` if it takes longer than `limit`. Returns true next to its result if so.
+pub fn within<T>(limit: Duration, control: &Control, work: impl FnOnce() -> T) -> (T, bool) {
+    thread::scope(|scope| {
+        // Dropping the sender ends the watcher, also when `work` panics.
+        let (working, done) = mpsc::channel::<()>();
+        let watcher = scope.spawn(move || {
+            let over = done.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+            if over {
+                control.stop();
+            }
+            over
+        });
+        let result = work();
+        drop(working);
+        (result, watcher.join().unwrap_or(false))
+    })
 }
 
 #[cfg(unix)]

@@ -64,7 +64,7 @@ class Tuning:
 
 
 class Advice:
-    """The disciplines for a link, ranked, with the proof of the best: :func:`fairlane.advise`. It can be pickled."""
+    """The disciplines for a link, ranked: :func:`fairlane.advise`. It can be pickled."""
 
     __slots__ = ("_tree",)
 
@@ -75,6 +75,22 @@ class Advice:
     def queue(self) -> QueueConfig:
         """The best discipline with its parameters."""
         return self.ranking[0]
+
+    @property
+    def answer(self) -> tuple[str, ...]:
+        """The answer in sentences: what to use, why not the runner-up, and what will go wrong when."""
+        return tuple(self._tree["answer"])
+
+    @property
+    def tc(self) -> str | None:
+        """The commands of tc(8) with the best discipline; ``None`` if the kernel has no such one."""
+        tc = self._tree["tc"]
+        return None if tc is None else str(tc)
+
+    @property
+    def partial(self) -> bool:
+        """True if the time was over before all candidates were judged."""
+        return bool(self._tree["partial"])
 
     @property
     def ranking(self) -> tuple[QueueConfig, ...]:
@@ -99,7 +115,7 @@ class Advice:
         return str(self._tree["router"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole advice, the JSON of ``fairlane advise --json``: measurements, Pareto fronts and the proof."""
+        """The whole advice, the JSON of ``fairlane advise --json``: measurements, and the cases that were not searched."""
         return json.loads(json.dumps(self._tree))  # type: ignore[no-any-return]
 
     if TYPE_CHECKING:
@@ -139,44 +155,44 @@ def advise(  # noqa: PLR0913 - all have defaults but three
     goal: str,
     *,
     mix: str = "8 cubic, 2 web",
+    on: str = "linux",
     no_flow_state: bool = False,
     kinds: Iterable[str] = (),
-    quick: bool = False,
-    runs: int | None = None,
+    time: str | float = "60s",
     seed: int = 1,
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Advice:
     """Recommends a discipline for a link, its traffic and a goal, as ``fairlane advise`` does.
 
-    The best discipline and the runner-up also run on seeds and links that the search has not seen.
+    The disciplines that meet the goal also run with other seeds, links, numbers of flows and a flood.
 
     Args:
         rate: The rate of the link, such as ``20mbit``, or a number in bit/s.
         rtt: The round trip without queues, such as ``40ms``, or a number in seconds.
         goal: Bounds on metrics and an objective, such as ``"delay.p95<20ms, utilisation>0.95, maximise jain"``.
         mix: The traffic: groups such as ``"web, 8 cubic, 1 udp 2x"``.
+        on: The place: ``linux``, ``router``, ``simulator`` or ``silicon``.
         no_flow_state: Leaves out disciplines that keep state of flows.
-        kinds: The names of the disciplines; by default all that are not experimental.
-        quick: Few parameters, short runs and five of them.
-        runs: Runs of the best disciplines, and of the proof; by default ten, or five if quick.
+        kinds: The names of the disciplines; by default those of the place.
+        time: Time for all of it, such as ``60s``, or a number in seconds; then, or after Ctrl-C, the answer is partial.
         seed: The seed of all random numbers, 0 to 2**63 - 1.
         jobs: How many cores to use; all of them when it is not given.
         progress: True to show a bar, or a function that is called with the number of finished runs and of all.
 
     Raises:
         ScenarioError: A value is not valid, the goal or the mix is wrong, or no discipline is left.
-        Interrupted: Ctrl-C; a search has no part of an answer.
+        Interrupted: Ctrl-C before a candidate was judged.
     """
     asked = {
         "rate": with_unit("rate", rate, "rate"),
         "rtt": with_unit("rtt", rtt, "time"),
         "goal": goal,
         "mix": mix,
+        "on": on,
         "no_flow_state": bool(no_flow_state),
         "kinds": list(kinds),
-        "quick": bool(quick),
-        "runs": None if runs is None else count("runs", runs),
+        "time": with_unit("time", time, "time"),
         "seed": count("seed", seed, least=0, most=2**63 - 1),
         "threads": cores(jobs),
     }

@@ -1,22 +1,24 @@
 //! The options of `fairlane advise`.
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use fairlane_advise::Target;
 use fairlane_console::values::{rate, time};
 use fairlane_qdisc::{Duration, Rate};
 
-use super::shared::{Disciplines, Form, PageFile, Threads, disciplines, runs, seed};
+use super::shared::{Disciplines, Form, PageFile, Threads, disciplines, seed};
 
 /// Recommend a discipline for a link, its traffic and a goal
 ///
 /// Example: fairlane advise --rate 20mbit --rtt 40ms --mix 'web, 8 cubic, 1 udp 2x' --goal 'delay.p95<20ms,
-/// utilisation>0.95' --quick
+/// utilisation>0.95'
 ///
-/// The command simulates all disciplines that are not experimental, with their defaults and with other parameters, and
-/// ranks them by the goal: bounds on metrics and an objective, minimise METRIC or maximise METRIC. The best one and the
-/// runner-up then run on seeds and links that the search has not seen.
+/// The command simulates the disciplines of a place, with their defaults and with one or two parameters that matter.
+/// Those that meet the goal then run with other seeds, on other links, with other numbers of flows and with a flood.
+/// The answer is the one that holds in most of these cases, the simplest one if several do: what to use, why not the
+/// runner-up, what will go wrong when, and the commands and files for it. `fairlane tune` searches all parameters of
+/// one discipline.
 #[derive(Debug, Args)]
 pub(crate) struct AdviseArgs {
     /// Rate of the link
@@ -36,21 +38,22 @@ pub(crate) struct AdviseArgs {
     #[arg(long)]
     pub(crate) goal: String,
 
+    /// Place: linux, the kernel's own disciplines, and those of `fairlane router` only if none of them meets the goal;
+    /// router, all that are not experimental; simulator, all; silicon, those with one queue and without state of flows
+    #[arg(long, value_name = "PLACE", default_value = "linux")]
+    pub(crate) on: Target,
+
     /// Leave out disciplines that keep state of flows
     #[arg(long)]
     pub(crate) no_flow_state: bool,
 
-    /// Only these disciplines [default: all that are not experimental]
+    /// Only these disciplines [default: those of the place]
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
     pub(crate) kinds: Vec<Disciplines>,
 
-    /// Few parameters, short runs and five of them
-    #[arg(long)]
-    pub(crate) quick: bool,
-
-    /// Runs of the best disciplines, and of the proof [default: 10, with --quick 5]
-    #[arg(long, value_name = "N", value_parser = runs)]
-    pub(crate) runs: Option<NonZeroU32>,
+    /// Time for all of it; when it is over, the answer is that of the candidates that were judged
+    #[arg(long, default_value = "60s", value_parser = time)]
+    pub(crate) time: Duration,
 
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
@@ -62,7 +65,7 @@ pub(crate) struct AdviseArgs {
     #[command(flatten)]
     pub(crate) form: Form,
 
-    /// Also write the advice as JSON, the scenario and the file of a router into this folder
+    /// Also write the advice as JSON, the scenario, the file of a router and the commands of tc into this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 

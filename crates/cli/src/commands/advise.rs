@@ -1,12 +1,14 @@
 //! `fairlane advise`: a discipline for a link, its traffic and a goal.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use fairlane_advise::{Advice, AdvisePlan, AdviseSettings, Link, ProofCase, Ranked, Verdict};
+use fairlane_advise::{Advice, AdvisePlan, AdviseSettings, Link, Ranked};
 use fairlane_console::Failure;
 use fairlane_console::layout::paragraph;
 use fairlane_outcome::Extent;
 use fairlane_runner::files;
+use fairlane_runner::machine::within;
 
 use crate::args::advise::AdviseArgs;
 use crate::commands::tune::{failure, misread};
@@ -17,6 +19,7 @@ use crate::{output, progress, shared};
 #[derive(Debug)]
 pub(crate) struct AdviseCommand {
     plan: AdvisePlan,
+    time: Duration,
     threads: Option<usize>,
     json: bool,
     out: Option<PathBuf>,
@@ -37,34 +40,37 @@ impl AdviseCommand {
         let settings = AdviseSettings {
             link: Link { rate: args.rate, rtt: args.rtt, mix },
             goal,
+            on: args.on,
             no_flow_state: args.no_flow_state,
             kinds: shared::kinds(&args.kinds),
-            quick: args.quick,
-            runs: args.runs,
             seed: args.seed,
         };
         let plan = AdvisePlan::new(settings, args.threads.jobs).map_err(failure)?;
-        Ok(Self { plan, threads: args.threads.jobs, json: args.form.json, out: args.out, html: args.page.html })
+        let time = Duration::from_nanos(args.time.as_nanos());
+        Ok(Self { plan, time, threads: args.threads.jobs, json: args.form.json, out: args.out, html: args.page.html })
     }
 
-    /// Ranks the disciplines, writes the files and prints the advice.
+    /// Judges the disciplines, writes the files and prints the advice.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control()?;
         let total = self.plan.runs();
-        let advice =
-            progress::watched(&control, total, || self.plan.execute(self.threads, &control)).map_err(failure)?;
+        let work = || progress::watched(&control, total, || self.plan.execute(self.threads, &control));
+        let (advice, time_over) = within(self.time, &control, work);
+        let advice = advice.map_err(failure)?;
         let written = self.out.as_ref().map(|folder| write(folder, &advice));
         let printed =
             if self.json { output::print_json(&advice) } else { output::print(&text(&advice, output::width())) };
         let page = self.html.as_ref().map(|file| write_page(file, &advice));
-        shared::delivered(written, printed, page)
+        shared::delivered(written, printed, page)?;
+        shared::complete(advice.partial && !time_over, "the answer is partial", &Outputs::default())
     }
 }
 
-/// Writes the advice as JSON, the scenario and the router's file.
+/// Writes the advice as JSON, the scenario, the router's file and the commands of tc.
 fn write(folder: &Path, advice: &Advice) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(advice).map_err(|error| Failure::plain(error.to_string()))?;
-    for (name, text) in [("advice.json", &json), ("scenario.toml", &advice.scenario), ("router.toml", &advice.router)] {
+    let texts = [("advice.json", &json), ("scenario.toml", &advice.scenario), ("router.toml", &advice.router)];
+    for (name, text) in texts.into_iter().chain(advice.tc.iter().map(|tc| ("tc.sh", tc))) {
         files::write(&folder.join(name), text, Extent::Whole)?;
     }
     Ok(())
@@ -82,64 +88,63 @@ fn write_page(_: &Path, _: &Advice) -> Result<(), Failure> {
 
 /// The advice for a terminal.
 fn text(advice: &Advice, width: usize) -> String {
-    let Advice { rate, rtt, mix, goal, .. } = advice;
-    let mut text = format!("A queue for {rate} and {rtt}, with {mix}\nGoal: {goal}\n\n");
-    text += &paragraph(&advice.sentence(), "", "", width);
-    text += &format!("\nRanking\n{}", ranking(advice, width));
-    for left in &advice.left_out {
-        text += &paragraph(&format!("{} is left out: {}.", left.kind, left.reason), "  ", "    ", width);
+    let Advice { rate, rtt, mix, goal, on, room, .. } = advice;
+    let mut text = format!("A queue for {rate} and {rtt}, with {mix}, on {on}\nGoal: {goal}\n\n");
+    for sentence in &advice.answer {
+        text += &paragraph(sentence, "", "", width);
     }
-    for front in &advice.fronts {
-        let name = format!("\nPareto front of delay.p95 and {}: ", front.metric);
-        text += &paragraph(&front.kinds.join(", "), &name, "  ", width);
+    if let Some(tc) = &advice.tc {
+        text += &format!("\nOn Linux, with the name of your interface\n{}", indented(tc));
     }
-    let seed = advice.proof.first().map_or(0, |case| case.seed);
-    text += &format!("\nProof, with seed {seed}\n{}", proof(advice, width));
     text += "\nQueue of a scenario and of a router (--out writes both files)\n";
     for line in advice.router.lines().filter(|line| line.starts_with("queue = ")) {
         text += &paragraph(line, "  ", "    ", width);
     }
-    text + &format!("\n{} candidates, {} runs, seed {}.\n", advice.candidates, advice.runs_done, advice.seed)
+    let head = format!("\nDisciplines, each with the best of its parameters that were tried; room for {room} packets");
+    text += &format!("{head}\n{}", ranking(advice, width));
+    for left in &advice.left_out {
+        text += &paragraph(&format!("{} is left out: {}.", left.candidate, left.reason), "  ", "    ", width);
+    }
+    text += &cases(advice, width);
+    let mut judged = advice.judged();
+    judged[..1].make_ascii_uppercase();
+    text + "\n" + &paragraph(&format!("{judged}."), "", "", width)
+}
+
+fn indented(lines: &str) -> String {
+    lines.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 fn ranking(advice: &Advice, width: usize) -> String {
     let metrics = || advice.ranking.first().map(|row| row.readings.as_slice()).unwrap_or_default().iter();
     let columns_of =
         |metric: &str, row: &Ranked| row.reading(metric).map_or_else(String::new, fairlane_advise::Reading::shown);
-    let head = ["", "goal", "runs"].map(str::to_owned).into_iter();
-    let mut rows = vec![head.chain(metrics().map(|reading| reading.metric.clone())).collect::<Vec<String>>()];
-    let units = metrics().map(|reading| reading.unit.shown().1.to_owned());
-    rows.push(vec![String::new(); 3].into_iter().chain(units).collect());
-    for row in &advice.ranking {
-        let goal = if row.met { "met" } else { "failed" };
-        let first = [row.kind.clone(), goal.to_owned(), row.runs.to_string()].into_iter();
-        rows.push(first.chain(metrics().map(|reading| columns_of(&reading.metric, row))).collect());
-    }
-    let tuned = advice.ranking.iter().filter(|row| !row.parameters.is_empty());
-    let tuned: String = tuned.map(|row| paragraph(&row.label(), "  ", "    ", width)).collect();
-    let tuned = if tuned.is_empty() { tuned } else { format!("\nNot with their defaults but\n{tuned}") };
-    aligned(&rows, width) + &tuned
-}
-
-fn proof(advice: &Advice, width: usize) -> String {
-    let metrics = || advice.proof.first().map(|case| case.winner.as_slice()).unwrap_or_default().iter();
-    let head = ["", "", "goal", ""].map(str::to_owned).into_iter();
+    let head = ["", "goal", "cases", "runs"].map(str::to_owned).into_iter();
     let mut rows = vec![head.chain(metrics().map(|reading| reading.metric.clone())).collect::<Vec<String>>()];
     let units = metrics().map(|reading| reading.unit.shown().1.to_owned());
     rows.push(vec![String::new(); 4].into_iter().chain(units).collect());
-    for case in &advice.proof {
-        let ProofCase { name, rate, rtt, met, verdict, .. } = case;
-        let goal = if *met { "met" } else { "failed" };
-        let place = match verdict {
-            Some(Verdict::Better) => "ahead",
-            Some(Verdict::Tie) => "tie",
-            Some(Verdict::Worse) => "behind",
-            None => "",
-        };
-        let first = [name.clone(), format!("{rate}, {rtt}"), goal.to_owned(), place.to_owned()].into_iter();
-        rows.push(first.chain(case.winner.iter().map(fairlane_advise::Reading::shown)).collect());
+    for row in &advice.ranking {
+        let goal = if row.met { "met" } else { "failed" };
+        let cases = if row.cases.is_empty() { String::new() } else { format!("{} of {}", row.held(), row.cases.len()) };
+        let first = [row.kind.clone(), goal.to_owned(), cases, row.runs.to_string()].into_iter();
+        rows.push(first.chain(metrics().map(|reading| columns_of(&reading.metric, row))).collect());
     }
-    aligned(&rows, width)
+    let tuned: String = advice.ranking.iter().map(|row| paragraph(&row.label(), "  ", "    ", width)).collect();
+    aligned(&rows, width) + "\nTheir parameters\n" + &tuned
+}
+
+/// The cases, with the finalists as columns.
+fn cases(advice: &Advice, width: usize) -> String {
+    let finalists: Vec<&Ranked> = advice.ranking.iter().filter(|row| !row.cases.is_empty()).collect();
+    let Some(first) = finalists.first() else { return String::new() };
+    let head = ["", ""].map(str::to_owned).into_iter().chain(finalists.iter().map(|row| row.kind.clone()));
+    let mut rows = vec![head.collect::<Vec<String>>()];
+    for (index, case) in first.cases.iter().enumerate() {
+        let link = format!("{}, {}, {} flows", case.rate, case.rtt, case.flows);
+        let held = finalists.iter().map(|row| if row.cases[index].held { "holds" } else { "failed" }.to_owned());
+        rows.push([case.name.clone(), link].into_iter().chain(held).collect());
+    }
+    format!("\nCases that were not searched\n{}", aligned(&rows, width))
 }
 
 /// Returns rows as columns side by side; further columns go below, with the first column again.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fairlane_advise::{Contender, Reading, TextError, TunePlan, TuneSettings, Tuning, Verdict};
+use fairlane_advise::{Contender, Reading, Refused, TextError, TunePlan, TuneSettings, Tuning, Verdict};
 use fairlane_console::Failure;
 use fairlane_console::layout::{columns, paragraph};
 
@@ -72,12 +72,12 @@ fn text(tuning: &Tuning, width: usize) -> String {
         text += "\n";
     }
     text += &paragraph(&verdict, "", "", width);
-    text += &paragraph(
-        &format!("{} candidates, {} runs, seed {}.", tuning.candidates, tuning.runs_done, tuning.seed),
-        "",
-        "",
-        width,
-    );
+    let searched = format!("{} candidates, {} runs, seed {}.", tuning.candidates, tuning.runs_done, tuning.seed);
+    text += &paragraph(&searched, "", "", width);
+    for Refused { points, reason, .. } in &tuning.refused {
+        let points = if *points == 1 { "1 point was".to_owned() } else { format!("{points} points were") };
+        text += &paragraph(&format!("{points} refused, such as for this: {reason}."), "", "  ", width);
+    }
     text
 }
 
