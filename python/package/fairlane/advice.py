@@ -83,7 +83,7 @@ class Advice:
 
     @property
     def tc(self) -> str | None:
-        """The commands of tc(8) with the best discipline; ``None`` if the kernel has no such one."""
+        """The commands for Linux with the best discipline; ``None`` if the kernel has no such one."""
         tc = self._tree["tc"]
         return None if tc is None else str(tc)
 
@@ -115,7 +115,7 @@ class Advice:
         return str(self._tree["router"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole advice, the JSON of ``fairlane advise --json``: measurements, and the cases that were not searched."""
+        """The whole advice, the JSON of ``fairlane advise --json``, with the cases that were not searched."""
         return json.loads(json.dumps(self._tree))  # type: ignore[no-any-return]
 
     if TYPE_CHECKING:

@@ -29,7 +29,7 @@ const PROGRAMS: [(&str, &str); 6] = [
 ];
 
 /// The kernel modules that the lab needs: devices, firewall rules, congestion controls, and the kernel's disciplines.
-const MODULES: [&str; 19] = [
+const MODULES: [&str; 20] = [
     "veth",
     "nfnetlink_queue",
     "nf_tables",
@@ -50,6 +50,7 @@ const MODULES: [&str; 19] = [
     "sch_pie",
     "sch_fq_pie",
     "sch_cake",
+    "sch_dualpi2",
 ];
 
 /// Where iptables has its plugins, and those that the lab's rules need.
