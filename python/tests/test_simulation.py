@@ -186,7 +186,7 @@ def test_what_cannot_be_is_refused() -> None:
         scenario().start(queue=loose.Red)
     with pytest.raises(TypeError, match="not a int"):
         scenario().start(queue=loose.__dict__.get("nothing", 3))
-    with pytest.raises(KeyError, match="there is no queue 'x' that carries data; there are bottleneck"):
+    with pytest.raises(KeyError, match="outcomes have no queue 'x'; there are bottleneck"):
         simulation.queue("x")
     with pytest.raises(KeyError, match="there is no flow 'ftp'"):
         simulation.flow("ftp")

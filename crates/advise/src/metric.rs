@@ -352,13 +352,12 @@ fn of_group(outcome: &Outcome, group: &GroupOutcome, metric: GroupMetric) -> Opt
         GroupMetric::Goodput => Some(outcome.flows_of(&group.name).map(|flow| flow.goodput_bps.mean).sum()),
         GroupMetric::Share => Some(group.share.mean),
         GroupMetric::DropRatio => Some(group.drop_ratio.mean),
-        GroupMetric::Jain => Some(group.jain.mean),
+        GroupMetric::Jain => group.jain.map(|jain| jain.mean),
         GroupMetric::Delay => group.delay_s.map(|delay| delay.mean),
         GroupMetric::Jitter => group.jitter_s.map(|jitter| jitter.mean),
         GroupMetric::RoundTrip => group.rtt_s.map(|rtt| rtt.mean),
         GroupMetric::Completion(statistic) => {
-            let transfers = group.transfers.as_ref()?;
-            (transfers.completed.mean > 0.0).then(|| statistic.of(&transfers.completion_s))
+            group.transfers.as_ref()?.completion_s.as_ref().map(|times| statistic.of(times))
         }
     }
 }

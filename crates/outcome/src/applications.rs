@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 
 use crate::estimate::Estimate;
 use crate::schema::{ScoreOutcome, VideoOutcome};
-use crate::score::{Profile, ScoreRun, VoiceRun, mean_opinion_score};
+use crate::score::{ScoreRun, VoiceRun, mean_opinion_score};
 use crate::{FlowRun, VideoRun};
 
 /// Returns the playback at the viewers of `flows`; `None` if none of them is adaptive video.
@@ -30,25 +30,42 @@ pub(crate) fn video<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<Box<
 /// Returns the score of `flows`, a group; `None` if it has none.
 pub(crate) fn score(flows: &[&FlowRun]) -> Option<Box<ScoreOutcome>> {
     let scores = || flows.iter().filter_map(|flow| flow.score.as_deref());
-    let none =
-        ScoreOutcome { application: String::new(), mos: None, rating: None, delay_s: None, missing: None, qoo: None };
+    let none = ScoreOutcome {
+        application: String::new(),
+        mos: None,
+        rating: None,
+        delay_s: None,
+        missing: None,
+        qoo: None,
+        round_trip_s: None,
+        loss: None,
+    };
     Some(Box::new(match scores().next()? {
         ScoreRun::Voice(_) => {
             let calls: Vec<&VoiceRun> =
                 flows.iter().filter(|flow| flow.sent > 0).filter_map(|flow| voice(flow)).collect();
+            // A call of which nothing came has no delay.
+            let heard = calls.iter().filter(|call| call.delay_ns > 0);
             let of = |value: &dyn Fn(&VoiceRun) -> f64| mean(calls.iter().map(|call| value(call)));
             ScoreOutcome {
                 application: "voip".to_owned(),
                 mos: of(&|call| mean_opinion_score(call.rating())),
                 rating: of(&VoiceRun::rating),
-                delay_s: of(&|call| call.delay_ns as f64 / 1e9),
+                delay_s: mean(heard.map(|call| call.delay_ns as f64 / 1e9)),
                 missing: of(&VoiceRun::loss),
                 ..none
             }
         }
         ScoreRun::Path(path) => {
-            let qoo = outcome_of_path(path.profile, scores(), loss(flows));
-            ScoreOutcome { application: path.profile.name().to_owned(), qoo, ..none }
+            let (requirements, loss) = (path.profile.requirements(), loss(flows));
+            let round_trip_s = requirements.measured_s(&round_trips(scores()));
+            ScoreOutcome {
+                application: path.profile.name().to_owned(),
+                qoo: round_trip_s.map(|round_trip_s| Estimate::single(requirements.score(round_trip_s, loss))),
+                round_trip_s: round_trip_s.map(Estimate::single),
+                loss: round_trip_s.map(|_| Estimate::single(loss)),
+                ..none
+            }
         }
     }))
 }
@@ -60,15 +77,15 @@ fn voice(flow: &FlowRun) -> Option<&VoiceRun> {
     }
 }
 
-/// Returns the Quality of Outcome over the round trips of all `scores`.
-fn outcome_of_path<'a>(profile: Profile, scores: impl Iterator<Item = &'a ScoreRun>, loss: f64) -> Option<Estimate> {
-    let mut all = Histogram::<u64>::new(3).ok()?;
+/// Returns the round trips of all `scores`.
+fn round_trips<'a>(scores: impl Iterator<Item = &'a ScoreRun>) -> Histogram<u64> {
+    let mut all = Histogram::new(3).expect("three significant digits are allowed");
     for score in scores {
         if let ScoreRun::Path(path) = score {
-            all.add(&path.round_trip_ns).ok()?;
+            all.add(&path.round_trip_ns).expect("the histogram grows to any value");
         }
     }
-    profile.requirements().score(&all, loss).map(Estimate::single)
+    all
 }
 
 /// Returns the packets of `flows` that were dropped or lost, over those sent, at most 1.

@@ -358,7 +358,7 @@ fn group_outcome(name: &str, members: &[&Exit<'_>], whole: &Whole<'_>) -> GroupO
         fair_bps,
         fair_share,
         queue_share: real(ratio(mean_packets, whole.queue_packets)),
-        jain: real(stats::jain(&throughputs)),
+        jain: (throughput_bps > 0.0).then(|| real(stats::jain(&throughputs))),
         retransmitted: count(sum(|flow| flow.retransmitted)),
         timeouts: count(sum(|flow| flow.timeouts)),
         delay_s: path.delay_s(),
@@ -436,12 +436,13 @@ fn transfers<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<(Box<Transf
     let seconds = |nanos: f64| real(nanos / 1e9);
     // The smallest time that is not exceeded by this part of all (nearest rank).
     let rank = |percent: usize| (times.len() * percent).div_ceil(100).saturating_sub(1);
-    let quantile = |percent| seconds(times.get(rank(percent)).map_or(0.0, |nanos| *nanos as f64));
+    let quantile = |percent| times.get(rank(percent)).map(|nanos| seconds(*nanos as f64));
     let total: f64 = times.iter().map(|nanos| *nanos as f64).sum();
     let mean = seconds(ratio(total, times.len() as f64));
+    let of_all = || Some(Delay { mean, p50: quantile(50)?, p95: quantile(95)?, p99: quantile(99)? });
     let outcome = TransferOutcome {
         completed: count(times.len() as u64),
-        completion_s: Delay { mean, p50: quantile(50), p95: quantile(95), p99: quantile(99) },
+        completion_s: of_all(),
         startup_s: mean_s(startups().fold(0, |sum, nanos| sum.saturating_add(*nanos)), startups().count() as u64),
         completion_histogram: DelayHistogram::default(),
     };

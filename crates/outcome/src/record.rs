@@ -54,6 +54,9 @@ pub(crate) struct Given;
 /// A record, or a list of records.
 pub(crate) struct Nested;
 
+/// A record that was measured in some runs only; averaged over those, `null` when there are none.
+pub(crate) struct Sometimes;
+
 /// A record that only some have; its key is absent from the others.
 pub(crate) struct Optional;
 
@@ -170,6 +173,20 @@ impl<T: Combine + Serialize + DeserializeOwned> FieldKind<T> for Nested {
     }
     fn combine(first: &T, parts: &[Option<&T>], over: &Averager) -> T {
         T::combine(first, parts, over)
+    }
+}
+
+impl<T: Combine + Serialize + DeserializeOwned> FieldKind<Option<T>> for Sometimes {
+    fn write<M: SerializeMap>(map: &mut M, key: &str, _ci95: &str, value: &Option<T>) -> Result<(), M::Error> {
+        map.serialize_entry(key, value)
+    }
+    fn read<E: de::Error>(fields: &mut Fields, key: &str, _ci95: &str) -> Result<Option<T>, E> {
+        fields.take(key)
+    }
+    fn combine(_first: &Option<T>, parts: &[Option<&Option<T>>], over: &Averager) -> Option<T> {
+        let measured: Vec<Option<&T>> = parts.iter().flatten().filter_map(|part| part.as_ref().map(Some)).collect();
+        let first = measured.first().copied().flatten()?;
+        Some(T::combine(first, &measured, over))
     }
 }
 

@@ -27,7 +27,8 @@ pub struct Run {
     pub to_s: f64,
     /// The run was interrupted before the scenario's end.
     pub partial: bool,
-    /// The queues of all links between nodes that carried data, in the scenario's order.
+    /// The queues of the links between nodes that carried data, and of those that carried acknowledgements and that the
+    /// scenario describes, in its order.
     pub queues: Vec<QueueRun>,
     /// All flows, in the scenario's order, which is that of their ids.
     pub flows: Vec<FlowRun>,

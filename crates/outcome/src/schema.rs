@@ -270,8 +270,12 @@ record! {
         /// Of calls: the part of the packets that were lost or came too late, 0 to 1.
         pub missing: Option<Estimate> => Known,
         /// Of other applications: Quality of Outcome, 0 to 100 (draft-ietf-ippm-qoo), of the round trips and the losses
-        /// of all flows.
+        /// of all flows: the lowest score of those of the next two.
         pub qoo: Option<Estimate> => Known,
+        /// Of other applications: the percentile of the round trips that the application is about, in seconds.
+        pub round_trip_s: Option<Estimate> => Known,
+        /// Of other applications: packets that were dropped or lost over those sent, 0 to 1.
+        pub loss: Option<Estimate> => Known,
     }
 }
 
@@ -280,8 +284,8 @@ record! {
     pub struct TransferOutcome {
         /// Number of transfers.
         pub completed: Estimate => Count,
-        /// The time that one took, from its start until its receiver had all of it.
-        pub completion_s: Delay => Nested,
+        /// The time that one took, from its start until its receiver had all of it; `None` if none was completed.
+        pub completion_s: Option<Delay> => Sometimes,
         /// The mean time from its start until its first data reached the receiver, in seconds: the start-up time of RFC
         /// 7928, section 2.2, without the request; `None` if none was completed, or the engine does not know it.
         pub startup_s: Option<Estimate> => Known,
@@ -315,8 +319,8 @@ record! {
         /// empty. The parts of all groups add up to 1 at most. [`QueueGroup::queue_share`] is the part of a single
         /// queue.
         pub queue_share: Estimate => Real,
-        /// Jain's index of its flows' throughput, see [`stats::jain`](crate::stats::jain).
-        pub jain: Estimate => Real,
+        /// Jain's index of its flows' throughput, see [`stats::jain`](crate::stats::jain); `None` if none had any.
+        pub jain: Option<Estimate> => Maybe,
         /// Its flows' data packets sent again.
         pub retransmitted: Estimate => Count,
         /// Its flows' retransmission timeouts.

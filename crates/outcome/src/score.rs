@@ -31,7 +31,7 @@ pub struct VoiceRun {
     pub missing: u64,
     /// Runs of missing packets.
     pub bursts: u64,
-    /// The time from the speaker to the listener, in nanoseconds.
+    /// The time from the speaker to the listener, in nanoseconds; 0 if no packet ever came.
     pub delay_ns: u64,
 }
 

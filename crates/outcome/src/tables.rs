@@ -149,7 +149,7 @@ pub fn groups(outcomes: &[Outcome]) -> Table<'_> {
     columns.value("fair_bps", |(group, _)| group.fair_bps);
     columns.value("fair_share", |(group, _)| group.fair_share);
     columns.estimate("queue_share", |(group, queue)| Some(queue.as_ref()?.group(&group.name)?.queue_share));
-    columns.estimate("jain", |(group, _)| Some(group.jain));
+    columns.estimate("jain", |(group, _)| group.jain);
     columns.estimate("retransmitted", |(group, _)| Some(group.retransmitted));
     columns.estimate("timeouts", |(group, _)| Some(group.timeouts));
     columns.estimate("delay_s", |(group, _)| group.delay_s);
@@ -175,10 +175,10 @@ pub fn groups(outcomes: &[Outcome]) -> Table<'_> {
 /// Adds the columns of completed transfers; nulls for rows without.
 fn transfers<'r, T>(columns: &mut Columns<'r, '_, T>, of: impl Fn(&'r T) -> Option<&'r TransferOutcome>) {
     columns.estimate("transfers", |row| Some(of(row)?.completed));
-    columns.estimate("completion_mean_s", |row| Some(of(row)?.completion_s.mean));
-    columns.estimate("completion_p50_s", |row| Some(of(row)?.completion_s.p50));
-    columns.estimate("completion_p95_s", |row| Some(of(row)?.completion_s.p95));
-    columns.estimate("completion_p99_s", |row| Some(of(row)?.completion_s.p99));
+    columns.estimate("completion_mean_s", |row| Some(of(row)?.completion_s.as_ref()?.mean));
+    columns.estimate("completion_p50_s", |row| Some(of(row)?.completion_s.as_ref()?.p50));
+    columns.estimate("completion_p95_s", |row| Some(of(row)?.completion_s.as_ref()?.p95));
+    columns.estimate("completion_p99_s", |row| Some(of(row)?.completion_s.as_ref()?.p99));
     columns.estimate("startup_s", |row| of(row)?.startup_s);
 }
 

@@ -3,6 +3,7 @@
 use fairlane_outcome::{Estimate, GroupOutcome, Outcome, QueueOutcome};
 
 use crate::numbers::{Scale, aligned};
+use crate::queues::delay;
 use crate::summary::{NOTHING, heading};
 use crate::table::{Look, Terminal, TextTable};
 
@@ -67,21 +68,21 @@ fn difference(first: &Estimate, second: &Estimate) -> Estimate {
 }
 
 fn rows(all: &[&Outcome]) -> Vec<Row> {
-    type Of<T> = (&'static str, fn(&T) -> Estimate, fn(&[Estimate]) -> Scale);
+    type Of<T> = (&'static str, fn(&T) -> Option<Estimate>, fn(&[Estimate]) -> Scale);
     let of_group: [Of<GroupOutcome>; 5] = [
-        ("share", |group| group.share, Scale::percent),
-        ("throughput", |group| group.throughput_bps, Scale::rate),
-        ("dropped", |group| group.drop_ratio, Scale::percent),
-        ("queue share", |group| group.queue_share, Scale::percent),
+        ("share", |group| Some(group.share), Scale::percent),
+        ("throughput", |group| Some(group.throughput_bps), Scale::rate),
+        ("dropped", |group| Some(group.drop_ratio), Scale::percent),
+        ("queue share", |group| Some(group.queue_share), Scale::percent),
         ("Jain", |group| group.jain, |_| Scale::index()),
     ];
     let of_queue: [Of<QueueOutcome>; 6] = [
-        ("utilisation", |queue| queue.utilisation, Scale::percent),
-        ("queue length", |queue| queue.mean_packets, Scale::packets),
-        ("delay", |queue| queue.delay_s.mean, Scale::time),
-        ("delay p50", |queue| queue.delay_s.p50, Scale::time),
-        ("delay p95", |queue| queue.delay_s.p95, Scale::time),
-        ("delay p99", |queue| queue.delay_s.p99, Scale::time),
+        ("utilisation", |queue| Some(queue.utilisation), Scale::percent),
+        ("queue length", |queue| Some(queue.mean_packets), Scale::packets),
+        ("delay", |queue| delay(queue, queue.delay_s.mean), Scale::time),
+        ("delay p50", |queue| delay(queue, queue.delay_s.p50), Scale::time),
+        ("delay p95", |queue| delay(queue, queue.delay_s.p95), Scale::time),
+        ("delay p99", |queue| delay(queue, queue.delay_s.p99), Scale::time),
     ];
     let mut rows = Vec::new();
     let Some((measured, others)) = all.split_first() else { return rows };
@@ -90,9 +91,9 @@ fn rows(all: &[&Outcome]) -> Vec<Row> {
         let Some(others) = others else { continue };
         // The index of a single flow is always 1.
         let told = of_group.iter().filter(|(what, ..)| *what != "Jain" || group.flows > 1);
-        rows.extend(told.map(|(what, field, scale)| {
-            let numbers = [group].into_iter().chain(others.iter().copied()).map(field).collect();
-            Row { of: group.name.clone(), what, scale: *scale, numbers }
+        rows.extend(told.filter_map(|(what, field, scale)| {
+            let numbers = [group].into_iter().chain(others.iter().copied()).map(field).collect::<Option<_>>()?;
+            Some(Row { of: group.name.clone(), what, scale: *scale, numbers })
         }));
     }
     for shown in measured.shown_queues() {
@@ -100,9 +101,9 @@ fn rows(all: &[&Outcome]) -> Vec<Row> {
         let Some(others) = others else { continue };
         let queues: Vec<&QueueOutcome> = [shown].into_iter().chain(others).collect();
         let of = format!("{} ({})", queues[0].name, queues[0].kind);
-        rows.extend(of_queue.iter().map(|(what, field, scale)| {
-            let numbers = queues.iter().copied().map(field).collect();
-            Row { of: of.clone(), what, scale: *scale, numbers }
+        rows.extend(of_queue.iter().filter_map(|(what, field, scale)| {
+            let numbers = queues.iter().copied().map(field).collect::<Option<_>>()?;
+            Some(Row { of: of.clone(), what, scale: *scale, numbers })
         }));
     }
     rows

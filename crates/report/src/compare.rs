@@ -9,8 +9,8 @@ use crate::flows::spread;
 use crate::paths::with_paths;
 use crate::queues::{labels, with_queues};
 use crate::summary::{
-    Medium, NOTHING, group_names, heading, legend, titled, with_goodput, with_groups, with_jain, with_shares,
-    with_windows,
+    Medium, NOTHING, group_names, heading, legend, titled, with_goodput, with_groups, with_jain, with_scores,
+    with_shares, with_windows,
 };
 use crate::table::{Look, Terminal, TextTable};
 
@@ -54,7 +54,7 @@ pub(crate) fn tables(outcomes: &[Outcome], paper: Option<&PaperNumbers>, medium:
     });
     let table = with_shares(with_goodput(table, outcomes), outcomes, &names, medium);
     let (table, queues) = with_queues(table, outcomes, keys, medium);
-    let table = with_jain(table, outcomes, &names);
+    let table = with_scores(with_jain(table, outcomes, &names), outcomes, &names);
     let differences = all.get(1..).and_then(|others| with_differences(keys(others), outcomes, &names));
     let mut tables = titled("Disciplines side by side", table, queues, with_paths(outcomes, &names, keys));
     tables.extend(spread(outcomes, keys).map(|table| Titled::detail("Flows", table, Detail::Flows)));

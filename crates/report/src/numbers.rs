@@ -48,6 +48,11 @@ impl Scale {
         Self { divisor: 1.0, unit: "", decimals: 2, range: (0.0, 1.0) }
     }
 
+    /// The same for numbers from `least` to `most`.
+    pub(crate) fn within(self, least: f64, most: f64) -> Self {
+        Self { range: (least, most), ..self }
+    }
+
     /// The same for differences, which can be negative; those of percentages are in percentage points.
     pub(crate) fn of_differences(self) -> Self {
         let unit = if self.unit == "%" { "pp" } else { self.unit };

@@ -16,7 +16,7 @@ const MEASURES: [PathMeasure; 7] = [
     ("RTT", |group| group.rtt_s, Scale::time),
     ("retransmissions", |group| Some(group.retransmitted), Scale::counts),
     ("timeouts", |group| Some(group.timeouts), Scale::counts),
-    ("completion time", |group| Some(group.transfers.as_ref()?.completion_s.mean), Scale::time),
+    ("completion time", |group| Some(group.transfers.as_ref()?.completion_s.as_ref()?.mean), Scale::time),
 ];
 
 /// Adds what is known of each group, in a row for each group of each outcome, to the rows that `keys` begins; `None`

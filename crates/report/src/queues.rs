@@ -41,14 +41,20 @@ pub(crate) fn with_queues(
     keys: impl Fn(&[usize]) -> TextTable,
     medium: Medium,
 ) -> (TextTable, Option<TextTable>) {
-    if medium == Medium::Terminal && outcomes.iter().all(|outcome| outcome.shown_queues().count() <= 1) {
-        let queues: Vec<Option<&QueueOutcome>> = outcomes.iter().map(|outcome| outcome.shown_queues().next()).collect();
+    let names = queue_names(outcomes);
+    let rows: Vec<(usize, &QueueOutcome)> = outcomes
+        .iter()
+        .enumerate()
+        .flat_map(|(number, outcome)| outcome.shown_queues().map(move |queue| (number, queue)))
+        .filter(|(_, queue)| names.contains(&queue.name.as_str()))
+        .collect();
+    let of = |number: usize| rows.iter().filter(move |(of, _)| *of == number).map(|(_, queue)| *queue);
+    if medium == Medium::Terminal && (0..outcomes.len()).all(|number| of(number).count() <= 1) {
+        let queues: Vec<Option<&QueueOutcome>> = (0..outcomes.len()).map(|number| of(number).next()).collect();
         return (queue_columns(table, &queues), None);
     }
-    let numbered = |(number, outcome)| Outcome::shown_queues(outcome).map(move |queue| (number, queue));
-    let rows: Vec<(usize, &QueueOutcome)> = outcomes.iter().enumerate().flat_map(numbered).collect();
     let mut of_queues = keys(&rows.iter().map(|(number, _)| *number).collect::<Vec<_>>());
-    if queue_names(outcomes).len() > 1 {
+    if names.len() > 1 {
         of_queues = of_queues
             .key("at", rows.iter().map(|(_, queue)| queue.name.clone()).collect())
             .left("kind", rows.iter().map(|(_, queue)| queue.kind.clone()).collect());
@@ -59,20 +65,31 @@ pub(crate) fn with_queues(
 
 /// Adds columns about one queue in each row.
 fn queue_columns(table: TextTable, queues: &[Option<&QueueOutcome>]) -> TextTable {
-    let field = |field: fn(&QueueOutcome) -> Estimate| -> Vec<Option<Estimate>> {
-        queues.iter().map(|queue| queue.map(field)).collect()
+    let field = |field: fn(&QueueOutcome) -> Option<Estimate>| -> Vec<Option<Estimate>> {
+        queues.iter().map(|queue| field((*queue)?)).collect()
     };
     let text = |text: fn(&QueueOutcome) -> String| -> Vec<String> {
         queues.iter().map(|queue| queue.map_or_else(|| "–".to_owned(), text)).collect()
     };
     let table = table
-        .right("utilisation", column(&field(|queue| queue.utilisation), Scale::percent))
-        .right("delay", column(&field(|queue| queue.delay_s.mean), Scale::time))
-        .right("delay p95", column(&field(|queue| queue.delay_s.p95), Scale::time))
-        .right("queue length", column(&field(|queue| queue.mean_packets), Scale::packets));
+        .right("utilisation", column(&field(|queue| Some(queue.utilisation)), Scale::percent))
+        .right("delay", column(&field(|queue| delay(queue, queue.delay_s.mean)), Scale::time))
+        .right("delay p95", column(&field(|queue| delay(queue, queue.delay_s.p95)), Scale::time))
+        .right("queue length", column(&field(|queue| Some(queue.mean_packets)), Scale::packets));
     let marks = queues.iter().flatten().any(|queue| queue.marked.mean > 0.0);
     let table = if marks { table.right("marked", text(|queue| percent(marked(queue)))) } else { table };
     table.right("dropped", text(|queue| percent(dropped(queue)))).left("drops by reason", text(reasons))
+}
+
+/// Returns `false` for a queue of the way back in which nothing waited: it need not fill a table.
+pub(crate) fn is_shown(queue: &QueueOutcome) -> bool {
+    let acted = queue.dropped.total() + queue.marked.mean + queue.lost.mean > 0.0;
+    !queue.name.ends_with("/reverse") || queue.mean_packets.mean >= 0.1 || acted
+}
+
+/// A delay in the queue; `None` if no packet left it.
+pub(crate) fn delay(queue: &QueueOutcome, delay: Estimate) -> Option<Estimate> {
+    (queue.departed.mean > 0.0).then_some(delay)
 }
 
 /// The part of the arrived packets that was dropped.

@@ -8,12 +8,9 @@ use crate::details::{Detail, Titled, print_tables};
 use crate::flows;
 use crate::numbers::{Scale, count, percent};
 use crate::paths::with_paths;
-use crate::queues::dropped;
-use crate::summary::{column, group_names, heading, jain, print_notes};
+use crate::queues::{delay, dropped, is_shown};
+use crate::summary::{MOS, QOO, ScoreColumn, column, group_names, heading, print_notes};
 use crate::table::{Terminal, TextTable};
-
-/// A column's title, its value in a score, and its scale.
-type ScoreColumn = (&'static str, fn(&ScoreOutcome) -> Option<Estimate>, fn(&[Estimate]) -> Scale);
 
 /// The queues, their drops by reason, the groups and the flows of one outcome.
 #[must_use]
@@ -56,10 +53,12 @@ fn flow_table(outcome: &Outcome) -> Option<TextTable> {
     flows::spread(std::slice::from_ref(outcome), |_| TextTable::new())
 }
 
+/// A row for each queue but those of the way back in which nothing waited.
 fn queues(queues: &[QueueOutcome]) -> Option<TextTable> {
-    let text = |field: fn(&QueueOutcome) -> String| queues.iter().map(field).collect::<Vec<_>>();
+    let queues: Vec<&QueueOutcome> = queues.iter().filter(|queue| is_shown(queue)).collect();
+    let text = |field: fn(&QueueOutcome) -> String| queues.iter().map(|queue| field(queue)).collect::<Vec<_>>();
     let number = |field: fn(&QueueOutcome) -> Option<Estimate>, scale| {
-        column(&queues.iter().map(field).collect::<Vec<_>>(), scale)
+        column(&queues.iter().map(|queue| field(queue)).collect::<Vec<_>>(), scale)
     };
     let table = TextTable::new()
         .key("queue", text(|queue| queue.name.clone()))
@@ -67,10 +66,10 @@ fn queues(queues: &[QueueOutcome]) -> Option<TextTable> {
         .right("utilisation", number(|queue| Some(queue.utilisation), Scale::percent))
         .right("queue length", number(|queue| Some(queue.mean_packets), Scale::packets))
         .right("average queue", number(|queue| queue.mean_avg, Scale::plain))
-        .right("delay", number(|queue| Some(queue.delay_s.mean), Scale::time))
-        .right("delay p50", number(|queue| Some(queue.delay_s.p50), Scale::time))
-        .right("delay p95", number(|queue| Some(queue.delay_s.p95), Scale::time))
-        .right("delay p99", number(|queue| Some(queue.delay_s.p99), Scale::time))
+        .right("delay", number(|queue| delay(queue, queue.delay_s.mean), Scale::time))
+        .right("delay p50", number(|queue| delay(queue, queue.delay_s.p50), Scale::time))
+        .right("delay p95", number(|queue| delay(queue, queue.delay_s.p95), Scale::time))
+        .right("delay p99", number(|queue| delay(queue, queue.delay_s.p99), Scale::time))
         .right("arrived", text(|queue| count(queue.arrived.mean)))
         .right("departed", text(|queue| count(queue.departed.mean)))
         .right("marked", text(|queue| count(queue.marked.mean)))
@@ -119,7 +118,7 @@ fn groups(outcome: &Outcome) -> Option<TextTable> {
         .right("fair rate", fair)
         .right("queue share", number(|group| group.queue_share, Scale::percent))
         .right("dropped", number(|group| group.drop_ratio, Scale::percent))
-        .right("Jain", column(&groups.iter().map(jain).collect::<Vec<_>>(), |_| Scale::index()))
+        .right("Jain", column(&groups.iter().map(|group| group.jain).collect::<Vec<_>>(), |_| Scale::index()))
         .left("transport", groups.iter().map(|group| group.transport.clone()).collect());
     (!groups.is_empty()).then_some(table)
 }
@@ -149,7 +148,7 @@ fn transfers(groups: &[GroupOutcome]) -> Option<TextTable> {
     let rows: Vec<(&GroupOutcome, &TransferOutcome)> =
         groups.iter().filter_map(|group| Some((group, group.transfers.as_deref()?))).collect();
     let time = |field: fn(&Delay) -> Estimate| {
-        column(&rows.iter().map(|(_, made)| Some(field(&made.completion_s))).collect::<Vec<_>>(), Scale::time)
+        column(&rows.iter().map(|(_, made)| made.completion_s.as_ref().map(field)).collect::<Vec<_>>(), Scale::time)
     };
     let table = TextTable::new()
         .key("group", rows.iter().map(|(group, _)| group.name.clone()).collect())
@@ -188,12 +187,14 @@ fn scores(groups: &[GroupOutcome]) -> Option<TextTable> {
     let number = |field: fn(&ScoreOutcome) -> Option<Estimate>, scale| {
         column(&rows.iter().map(|(_, score)| field(score)).collect::<Vec<_>>(), scale)
     };
-    let columns: [ScoreColumn; 5] = [
-        ("MOS", |score| score.mos, Scale::plain),
+    let columns: [ScoreColumn; 7] = [
+        MOS,
         ("R", |score| score.rating, Scale::plain),
         ("delay", |score| score.delay_s, Scale::time),
         ("missing", |score| score.missing, Scale::percent),
-        ("QoO", |score| score.qoo, Scale::plain),
+        QOO,
+        ("round trip", |score| score.round_trip_s, Scale::time),
+        ("loss", |score| score.loss, Scale::percent),
     ];
     let table = TextTable::new()
         .key("group", rows.iter().map(|(group, _)| group.name.clone()).collect())

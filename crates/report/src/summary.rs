@@ -1,9 +1,10 @@
 //! Parts that several reports share: the heading, and columns over several outcomes.
 
-use fairlane_outcome::{Estimate, GroupOutcome, Outcome};
+use fairlane_outcome::{Estimate, GroupOutcome, Outcome, ScoreOutcome};
 
 use crate::details::{Detail, Titled};
 use crate::numbers::{Scale, aligned, percent, significant};
+use crate::queues::is_shown;
 use crate::table::{Look, Terminal, TextTable, fill};
 
 /// The place where tables are read.
@@ -136,7 +137,10 @@ pub(crate) fn group_names(outcomes: &[Outcome]) -> Vec<&str> {
 
 /// The names of the queues that the outcomes show, in the order in which they first appear.
 pub(crate) fn queue_names(outcomes: &[Outcome]) -> Vec<&str> {
-    each(outcomes.iter().flat_map(Outcome::shown_queues).map(|queue| queue.name.as_str()))
+    let names = each(outcomes.iter().flat_map(Outcome::shown_queues).map(|queue| queue.name.as_str()));
+    let asked = outcomes.iter().any(|outcome| outcome.at.is_some());
+    let waited = |name: &str| outcomes.iter().filter_map(|outcome| outcome.queue(name)).any(is_shown);
+    names.into_iter().filter(|name| asked || waited(name)).collect()
 }
 
 /// The group whose share differs most among the outcomes; of groups that differ as much, the first.
@@ -233,9 +237,26 @@ pub(crate) fn with_shares(table: TextTable, outcomes: &[Outcome], names: &[&str]
     table.stacked("shares", parts)
 }
 
-/// Jain's index of a group's flows; `None` if none of them got anything.
-pub(crate) fn jain(group: &GroupOutcome) -> Option<Estimate> {
-    (group.throughput_bps.mean > 0.0).then_some(group.jain)
+/// A column's title, its value in a score, and its scale.
+pub(crate) type ScoreColumn = (&'static str, fn(&ScoreOutcome) -> Option<Estimate>, fn(&[Estimate]) -> Scale);
+
+/// The mean opinion score.
+pub(crate) const MOS: ScoreColumn = ("MOS", |score| score.mos, |_| Scale::index().within(1.0, 4.5));
+/// Quality of Outcome.
+pub(crate) const QOO: ScoreColumn = ("QoO", |score| score.qoo, |values| Scale::plain(values).within(0.0, 100.0));
+
+/// Adds the score of each group that has one.
+pub(crate) fn with_scores(mut table: TextTable, outcomes: &[Outcome], names: &[&str]) -> TextTable {
+    for name in names {
+        for (title, score, scale) in [MOS, QOO] {
+            let of = |outcome: &Outcome| score(outcome.group(name)?.score.as_deref()?);
+            let values: Vec<_> = outcomes.iter().map(of).collect();
+            if values.iter().any(Option::is_some) {
+                table = table.right(&format!("{title} {name}"), column(&values, scale));
+            }
+        }
+    }
+    table
 }
 
 /// Adds Jain's index among the flows of each group of several TCP flows.
@@ -243,7 +264,7 @@ pub(crate) fn with_jain(mut table: TextTable, outcomes: &[Outcome], names: &[&st
     for name in names {
         let several_tcp = |outcome: &Outcome| outcome.flows_of(name).filter(|flow| flow.kind == "tcp").count() > 1;
         if outcomes.iter().any(several_tcp) {
-            let index: Vec<_> = outcomes.iter().map(|outcome| jain(outcome.group(name)?)).collect();
+            let index: Vec<_> = outcomes.iter().map(|outcome| outcome.group(name)?.jain).collect();
             table = table.right(&format!("Jain {name}"), column(&index, |_| Scale::index()));
         }
     }

@@ -8,7 +8,8 @@ use crate::numbers::significant;
 use crate::paths::with_paths;
 use crate::queues::{labels, with_queues};
 use crate::summary::{
-    Medium, NOTHING, group_names, heading, legend, titled, with_groups, with_jain, with_shares, with_windows,
+    Medium, NOTHING, group_names, heading, legend, titled, with_groups, with_jain, with_scores, with_shares,
+    with_windows,
 };
 use crate::table::{Terminal, TextTable};
 
@@ -31,7 +32,7 @@ pub(crate) fn tables(outcomes: &[Outcome], medium: Medium) -> Vec<Titled> {
     let table = with_groups(keys(&all), outcomes, &names, |table, _| table);
     let table = with_shares(table, outcomes, &names, medium);
     let (table, queues) = with_queues(table, outcomes, keys, medium);
-    let table = with_jain(table, outcomes, &names);
+    let table = with_scores(with_jain(table, outcomes, &names), outcomes, &names);
     titled("All points", table, queues, with_paths(outcomes, &names, keys))
 }
 

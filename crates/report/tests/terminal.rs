@@ -73,7 +73,7 @@ fn transfers_have_a_table() {
     let completion_s = fairlane_outcome::Delay { mean: time(0.55), p50: time(0.5), p95: time(1.0), p99: time(1.0) };
     let made = fairlane_outcome::TransferOutcome {
         completed: time(10.0),
-        completion_s,
+        completion_s: Some(completion_s),
         startup_s: None,
         completion_histogram: fairlane_outcome::DelayHistogram::default(),
     };
@@ -105,6 +105,8 @@ fn viewers_and_calls_have_tables() {
         delay_s: Some(number(0.15)),
         missing: Some(number(0.02)),
         qoo: None,
+        round_trip_s: None,
+        loss: None,
     }));
     let text = run_report(&outcome, &plain(100));
     let words = |title: &str| -> Vec<Vec<&str>> {
@@ -336,8 +338,76 @@ fn details_are_shown_on_request() {
 #[test]
 fn nobodys_throughput_has_no_index() {
     let mut outcomes = compared(5);
-    outcomes[0].groups[0].throughput_bps = fairlane_outcome::Estimate::single(0.0);
+    outcomes[0].groups[0].jain = None;
     let text = compare_table(&outcomes, None, &[], &plain(200));
     let cells = |row: usize| text.lines().skip_while(|line| !line.contains("Jain ftp")).nth(row).map(str::to_owned);
     assert!(cells(1).is_some_and(|row| row.contains('–')) && cells(2).is_some_and(|row| !row.contains('–')), "{text}");
+}
+
+/// Would catch the index of flows that got nothing, which is that of equal ones, and the delay of packets that did not
+/// leave. In JSON the index is null.
+#[test]
+fn nothing_has_no_number() {
+    let made = common::Made { cbr: 0, ftp: 0, ..CHOKE };
+    let mut none = outcome(&made, 4, 1);
+    none.flows.iter().for_each(|flow| assert_eq!(flow.throughput_bps.mean, 0.0));
+    assert_eq!(none.group("ftp").unwrap().jain, None);
+    assert!(none.to_json().contains("\"jain\": null"));
+    none.queues[0].delay_s = fairlane_outcome::Delay::default();
+    for text in [run_report(&none, &plain(200)), compare_table(&[none.clone(), none.clone()], None, &[], &plain(200))] {
+        let row = text.lines().find(|line| line.contains("choke") || line.contains("bottleneck")).unwrap();
+        assert!(row.matches('–').count() >= 2 && !row.contains("µs") && !row.contains(" ms"), "{row}");
+        assert!(!text.contains("1.00"), "{text}");
+    }
+}
+
+/// Would catch scores that only the report of a single run has, and an interval beyond what a score can be.
+#[test]
+fn comparisons_and_sweeps_have_scores() {
+    let number = |mean: f64| fairlane_outcome::Estimate::new(mean, Some(0.9));
+    let scored = |mut outcome: Outcome, mos: f64, qoo: f64| {
+        let none = fairlane_outcome::ScoreOutcome {
+            application: String::new(),
+            mos: None,
+            rating: None,
+            delay_s: None,
+            missing: None,
+            qoo: None,
+            round_trip_s: None,
+            loss: None,
+        };
+        let call = fairlane_outcome::ScoreOutcome { mos: Some(number(mos)), ..none.clone() };
+        outcome.groups[1].score = Some(Box::new(call));
+        outcome.groups[0].score = Some(Box::new(fairlane_outcome::ScoreOutcome { qoo: Some(number(qoo)), ..none }));
+        outcome
+    };
+    let outcomes = [scored(outcome(&RED, 8, 5), 1.2, 99.5), scored(outcome(&CHOKE, 8, 5), 4.2, 50.0)];
+    for text in [compare_table(&outcomes, None, &[], &plain(400)), sweep_table(&outcomes, &plain(400))] {
+        for word in ["MOS cbr", "QoO ftp", "[1.00, 2.10]", "[3.30, 4.50]", "[98.6, 100.0]"] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+    }
+}
+
+/// Would catch a first screen that a queue of acknowledgements fills in which nothing waited, and one that leaves out a
+/// queue in which they did.
+#[test]
+fn an_idle_way_back_fills_no_table() {
+    let with_reverse = |packets: f64| {
+        let mut outcome = outcome(&CHOKE, 4, 1);
+        outcome.queues[0].name = "a-b".to_owned();
+        let mut reverse = outcome.queues[0].clone();
+        reverse.name = "a-b/reverse".to_owned();
+        reverse.mean_packets.mean = packets;
+        reverse.dropped = fairlane_outcome::Drops::default();
+        outcome.queues.push(reverse);
+        outcome
+    };
+    for (packets, shown) in [(0.01, false), (3.0, true)] {
+        let outcomes = [with_reverse(packets), with_reverse(packets)];
+        let answers = Terminal { width: 100, colour: false, details: Details::default() };
+        for text in [run_report(&outcomes[0], &answers), compare_table(&outcomes, None, &[], &answers)] {
+            assert_eq!(text.contains("a-b/reverse"), shown, "{text}");
+        }
+    }
 }

@@ -112,7 +112,7 @@ impl Batch {
             for job in &self.jobs {
                 let queues = queue_names(&job.scenario);
                 if !queues.contains(name) {
-                    let message = format!("there is no queue called \"{name}\" that carries data");
+                    let message = format!("outcomes have no queue called \"{name}\"");
                     return Err(Error::new(message, format!("name one of them: {}", queues.join(", "))));
                 }
             }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use fairlane_qdisc::{Bytes, Duration, QdiscConfig, Rate};
 
+use crate::read::plain_parameters;
 use crate::source::{OnOff, Udp};
 use crate::tcp::Tcp;
 use crate::wire::Wire;
@@ -32,6 +33,17 @@ impl Scenario {
     pub fn flow_names(&self) -> impl Iterator<Item = String> {
         self.flows.iter().flat_map(|group| (0..group.count).map(|number| format!("{}/{number}", group.name)))
     }
+
+    /// Returns `true` if outcomes have the queue of `hop`: it carries data, or acknowledgements that may wait.
+    ///
+    /// They may if it is the direction that the link was described for, if its queue or its wire is described, or if it
+    /// is so slow that half of the acknowledgements fill it.
+    #[must_use]
+    pub fn reports(&self, hop: Hop) -> bool {
+        let answers = |group: &FlowGroup| !matches!(group.traffic, Traffic::Udp(_)) && group.back.contains(&hop);
+        let may_wait = || !hop.reverse || self.links[hop.link].answers_may_wait();
+        self.flows.iter().any(|group| group.path.contains(&hop) || answers(group) && may_wait())
+    }
 }
 
 /// A link between two nodes.
@@ -47,6 +59,20 @@ pub struct Link {
     pub forward: LinkSide,
     /// The direction from `to` to `from`.
     pub reverse: LinkSide,
+}
+
+impl Link {
+    /// Returns `true` if acknowledgements may wait in the reverse direction: it is not the plain default of 1000
+    /// packets, or it is slow.
+    fn answers_may_wait(&self) -> bool {
+        /// Half the size of a packet of 1500 bytes over that of an acknowledgement of 40 (RFC 3449, section 2.1: a
+        /// normalised bandwidth ratio of 1/2).
+        const SLOW: u64 = 19;
+        let Self { forward, reverse, .. } = self;
+        let slow = reverse.rate.bits_per_second().saturating_mul(SLOW) < forward.rate.bits_per_second();
+        let wire = Wire { rates: reverse.wire.rates.clone(), ..Wire::default() };
+        slow || reverse.wire != wire || plain_parameters().ok().as_ref() != Some(reverse.queue.parameters())
+    }
 }
 
 /// One direction of a link.

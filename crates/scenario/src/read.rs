@@ -28,6 +28,7 @@ use crate::model::Scenario;
 use crate::tree::Table;
 
 pub(crate) use network::link_name;
+pub(crate) use queue::plain_parameters;
 
 pub(crate) const KEYS: &[Key] = &[
     key("name", Takes::Text, "the file's name", "the scenario's name"),

@@ -4,7 +4,7 @@
 use fairlane_outcome::{PathRun, Run};
 use fairlane_qdisc::{BoxQdisc, Host, Kind, QdiscParameters, Reason};
 use fairlane_scenario::Document;
-use fairlane_sim::{Control, Observer, Packet, PacketEvent, QueueEvent, run, run_with};
+use fairlane_sim::{Control, Observer, Packet, PacketEvent, QueueEvent, queue_names, run, run_with};
 
 /// The deliveries in order, with their times in nanoseconds, and the number of dropped packets.
 #[derive(Debug, Default, PartialEq)]
@@ -215,4 +215,39 @@ fn filtered_acknowledgements_leave_room() {
     for (delivered, filtered) in [filter, aggressive] {
         assert!(filtered > 1000 && delivered > 2 * plain.0, "{plain:?} {filter:?} {aggressive:?}");
     }
+}
+
+/// Would catch a queue of acknowledgements that no outcome has, and one that is counted although nothing can wait in
+/// it: each data packet has one acknowledgement of 40 bytes, so of 20 Mbit/s in packets of 1000 bytes they take 0.8
+/// Mbit/s, and more than 400 kbit/s carry. What arrived left, was dropped, or is in the queue, which holds ten.
+#[test]
+fn acknowledgements_that_may_wait_are_counted() {
+    let simulate = |reverse: &str, kind: &str| {
+        let text = format!(
+            "duration = \"20s\"\n[bottleneck]\nrate = \"20mbit\"\ndelay = \"5ms\"\nqueue = {{ kind = \"droptail\" }}\n{reverse}\n\
+             [[flows]]\nname = \"a\"\n{kind}\n"
+        );
+        let scenario = Document::parse("acks.toml", &text).and_then(|document| document.scenario());
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        let run = run(&scenario, 0, &Control::default(), &mut ()).expect("it runs");
+        let names: Vec<String> = run.queues.iter().map(|queue| queue.name.clone()).collect();
+        assert_eq!(names, queue_names(&scenario), "{reverse}");
+        run
+    };
+    let tcp = "kind = \"tcp\"\ncc = \"sack\"\nwindow = 500";
+    let slow = "reverse = { rate = \"400kbit\", queue = { kind = \"droptail\", limit = \"10p\" } }";
+    for plain in ["", "reverse = { rate = \"10mbit\" }"] {
+        assert_eq!(simulate(plain, tcp).queues.len(), 1, "{plain}");
+    }
+    assert_eq!(simulate(slow, "kind = \"udp\"\nrate = \"1mbit\"").queues.len(), 1);
+    assert_eq!(simulate("reverse = { rate = \"1mbit\" }", tcp).queues.len(), 2);
+    let run = simulate(slow, tcp);
+    let [data, answers] = &run.queues[..] else { panic!("{:?}", run.queues) };
+    assert_eq!((&*answers.name, answers.flows.len()), ("bottleneck/reverse", 1));
+    let flow = &answers.flows[0];
+    let dropped: u64 = flow.dropped.iter().sum();
+    assert!(flow.arrived.abs_diff(run.flows[0].delivered) <= 20, "{flow:?} {:?}", run.flows[0].delivered);
+    assert!(dropped > 100 && flow.arrived - flow.departed - dropped <= 11, "{flow:?}");
+    assert_eq!(flow.departed_bytes, 40 * flow.departed);
+    assert!(answers.mean_packets > 1.0 && data.flows[0].departed > 10_000, "{answers:?}");
 }

@@ -190,7 +190,7 @@ def check_at(document: _core.Document, at: str | None) -> None:
         ValueError: They have not.
     """
     if at is not None and at not in (names := document.reported()):
-        raise ValueError(f"at: there is no queue {at!r} that carries data; name one of them: {', '.join(names)}")
+        raise ValueError(f"at: outcomes have no queue {at!r}; name one of them: {', '.join(names)}")
 
 
 def shown_at(done: list[_core.Outcome], at: str | None) -> list[_core.Outcome]:

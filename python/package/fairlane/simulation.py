@@ -173,7 +173,7 @@ class Simulation:
             KeyError: There is no such queue.
         """
         if name not in self._queues:
-            raise KeyError(f"there is no queue {name!r} that carries data; there are {', '.join(self._queues)}")
+            raise KeyError(f"outcomes have no queue {name!r}; there are {', '.join(self._queues)}")
         return self._queue(self._queues.index(name))
 
     def _queue(self, index: int) -> QueueState:

@@ -159,7 +159,7 @@ fn group(row: &Row<'_>) -> Result<GroupOutcome, String> {
         fair_bps: row.number("fair_bps")?,
         fair_share: row.number("fair_share")?,
         queue_share: row.estimate("queue_share")?.unwrap_or_default(),
-        jain: row.estimate("jain")?.unwrap_or_default(),
+        jain: row.estimate("jain")?,
         retransmitted: row.estimate("retransmitted")?.unwrap_or_default(),
         timeouts: row.estimate("timeouts")?.unwrap_or_default(),
         delay_s: row.estimate("delay_s")?,

@@ -84,7 +84,7 @@ fn groups(outcomes: &[Outcome]) -> Table {
         .value("drop_ratio", |group| group.drop_ratio)
         .value("fair_bps", |group| Estimate::single(group.fair_bps.unwrap_or(f64::NAN)))
         .value("queue_share", |group| group.queue_share)
-        .value("jain", |group| group.jain)
+        .value("jain", |group| group.jain.unwrap_or(Estimate::single(f64::NAN)))
         .table
 }
 

@@ -17,12 +17,12 @@ pub(crate) fn queue(parent: &Reader<'_>, rate: Rate) -> Result<QdiscConfig, Scen
 
 /// Returns the default queue of a link of `rate`.
 pub(crate) fn plain(place: &Reader<'_>, rate: Rate) -> Result<QdiscConfig, ScenarioError> {
-    plain_parameters(place)?.resolve(rate).map_err(|error| place.error(error.to_string()))
+    plain_parameters().and_then(|queue| queue.resolve(rate)).map_err(|error| place.error(error.to_string()))
 }
 
-fn plain_parameters(place: &Reader<'_>) -> Result<QdiscParameters, ScenarioError> {
-    let queue = QdiscParameters::new(Kind::DropTail).with("limit", LIMIT);
-    queue.map_err(|error| place.error(error.to_string()))
+/// Returns the discipline of a link that has none in the file.
+pub(crate) fn plain_parameters() -> Result<QdiscParameters, ParameterError> {
+    QdiscParameters::new(Kind::DropTail).with("limit", LIMIT)
 }
 
 /// Reads the file's values first, and then the command line's.
@@ -32,7 +32,7 @@ fn parameters(table: &Reader<'_>) -> Result<QdiscParameters, ScenarioError> {
         Some(field) if !table.is_given() => {
             QdiscParameters::new(kind(&field.replaced().unwrap_or_else(|| field.clone()))?)
         }
-        _ => plain_parameters(table)?,
+        _ => plain_parameters().map_err(|error| table.error(error.to_string()))?,
     };
     set(table, &mut config, false)?;
     if let Some(field) = chosen {

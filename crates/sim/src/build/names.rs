@@ -39,13 +39,12 @@ pub fn link_name(scenario: &Scenario, link: u32) -> String {
 }
 
 /// Returns the names of the queues that outcomes of `scenario` report, in their order: those of all links between nodes
-/// that carry data, then the buffers behind shapers.
+/// that the scenario [reports](Scenario::reports), then the buffers behind shapers.
 #[must_use]
 pub fn queue_names(scenario: &Scenario) -> Vec<String> {
     let sides = (0..scenario.links.len()).flat_map(|link| [false, true].map(|reverse| Hop { link, reverse }));
     let buffers = shaped_hops(scenario).into_iter().map(|(hop, _)| hop);
-    let carries = |hop: &Hop| scenario.flows.iter().any(|group| group.path.contains(hop));
-    let counted = (0_u32..).zip(sides.chain(buffers)).filter(|(_, hop)| carries(hop));
+    let counted = (0_u32..).zip(sides.chain(buffers)).filter(|(_, hop)| scenario.reports(*hop));
     counted.map(|(number, _)| link_name(scenario, number)).collect()
 }
 

@@ -212,10 +212,9 @@ fn queue_side(side: &LinkSide) -> LinkSide {
 }
 
 impl QueueSource<'_, '_> {
-    /// Returns the flows that are counted at `hop`; `None` if it carries no data.
+    /// Returns the flows that are counted at `hop`; `None` if outcomes do not have its queue.
     fn metered_flows(&self, hop: Hop) -> Option<FlowRanges> {
-        let carries_data = self.scenario.flows.iter().any(|group| group.path.contains(&hop));
-        carries_data.then(|| flows_across(self.scenario, &self.shaped, hop))
+        self.scenario.reports(hop).then(|| flows_across(self.scenario, &self.shaped, hop))
     }
 
     /// Returns true if the packets that cross `hop`, which carries no data, may differ in size.

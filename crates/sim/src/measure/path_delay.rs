@@ -99,8 +99,9 @@ impl Delays {
         self.flows.get(flow).map(|flow| flow.sums)
     }
 
-    /// Returns what the score of flow number `flow` follows from; `None` if it has none.
-    pub(crate) fn score(&self, flow: usize) -> Option<ScoreRun> {
-        self.scores.get(flow)?.as_ref().map(|score| score.run())
+    /// Returns the measurements for the score of flow number `flow`, which has sent `all` packets, `measured` of them
+    /// since the measurement began; `None` if it has no score.
+    pub(crate) fn score(&self, flow: usize, all: u64, measured: u64) -> Option<ScoreRun> {
+        self.scores.get(flow)?.as_ref().map(|score| score.run(all, measured))
     }
 }

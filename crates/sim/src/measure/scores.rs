@@ -71,10 +71,10 @@ impl FlowScore {
         }
     }
 
-    /// Returns the measurements.
-    pub(crate) fn run(&self) -> ScoreRun {
+    /// Returns the measurements of a flow that has sent `all` packets, `measured` of them since the measurement began.
+    pub(crate) fn run(&self, all: u64, measured: u64) -> ScoreRun {
         match self {
-            Self::Voice(receiver) => ScoreRun::Voice(receiver.run()),
+            Self::Voice(receiver) => ScoreRun::Voice(receiver.run(all, measured)),
             Self::Path { profile, round_trip_ns, .. } => {
                 ScoreRun::Path(PathScoreRun { profile: *profile, round_trip_ns: round_trip_ns.clone() })
             }
@@ -111,9 +111,15 @@ impl VoiceReceiver {
         self.counts.bursts += u64::from(!std::mem::replace(&mut self.in_burst, true));
     }
 
-    fn run(&self) -> VoiceRun {
+    /// Packets behind the last arrival are missing too, but for those that may still come in time: as many as are sent
+    /// within the least delay and the jitter buffer.
+    fn run(&self, all: u64, measured: u64) -> VoiceRun {
         let (speech, jitter_buffer) = self.fixed_ns;
-        VoiceRun { delay_ns: self.least_ns.map_or(0, |least| speech + least + jitter_buffer), ..self.counts }
+        let on_the_way = self.least_ns.map_or(0, |least| (least + jitter_buffer) / speech.max(1) + 1);
+        let behind = all.saturating_sub(u64::from(self.next)).saturating_sub(on_the_way);
+        let mut ended = self.clone();
+        ended.miss(behind.min(measured));
+        VoiceRun { delay_ns: self.least_ns.map_or(0, |least| speech + least + jitter_buffer), ..ended.counts }
     }
 }
 
@@ -153,6 +159,21 @@ mod tests {
             receiver.arrived(seq, ms(delay).as_nanos());
         }
         let expected = VoiceRun { played: 5, missing: 5, bursts: 2, delay_ns: ms(120).as_nanos() };
-        assert_eq!(receiver.run(), expected);
+        assert_eq!(receiver.run(10, 10), expected);
+    }
+
+    /// By hand, with 20 ms of speech and a jitter buffer of 60 ms: after a delay of 40 ms each, packets sent in the
+    /// last 100 ms may still come: 5 and the next. Of 100 packets of which the first ten came, 84 are missing in one
+    /// burst. All of a call of which nothing came are, but only those of the measurement. Would catch a call that dies
+    /// and keeps its score.
+    #[test]
+    fn packets_behind_the_last_arrival_are_missing() {
+        let ms = |ms| Duration::from_millis(ms);
+        let mut receiver = VoiceReceiver::new(ms(20), ms(60));
+        assert_eq!(receiver.run(100, 80), VoiceRun { played: 0, missing: 80, bursts: 1, delay_ns: 0 });
+        (0..10).for_each(|seq| receiver.arrived(seq, ms(40).as_nanos()));
+        let dead = VoiceRun { played: 10, missing: 84, bursts: 1, delay_ns: ms(120).as_nanos() };
+        assert_eq!(receiver.run(100, 100), dead);
+        assert_eq!(receiver.run(16, 16), VoiceRun { missing: 0, bursts: 0, ..dead });
     }
 }

@@ -417,6 +417,7 @@ fn flow_runs(
             let before = before.get(id).copied().unwrap_or_default();
             let (now, totals_before) = (&end.tally, &before.totals);
             let totals = &now.totals;
+            let sent = totals.sent - totals_before.sent;
             let application = end.application.map(|application| *application).unwrap_or_default();
             runs.push(FlowRun {
                 id: id as u32,
@@ -425,7 +426,7 @@ fn flow_runs(
                 kind: group.traffic.kind().into(),
                 transport: Arc::clone(&transport),
                 exit: *exit,
-                sent: totals.sent - totals_before.sent,
+                sent,
                 delivered: totals.delivered - totals_before.delivered,
                 unique_bytes: totals.unique_bytes - totals_before.unique_bytes,
                 dropped: now.dropped - before.dropped,
@@ -436,7 +437,7 @@ fn flow_runs(
                 startups_ns: application.startups_ns,
                 path: delays.of(id),
                 video: application.video,
-                score: delays.score(id).map(Box::new),
+                score: delays.score(id, totals.sent, sent).map(Box::new),
             });
         }
     }
