@@ -83,6 +83,18 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Returns what looks wrong in the parameters of each discipline on the link of the report, with its label.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let of = |subject: &Subject| {
+            let explained = scenarios::with_buffer(subject, f64::from(self.settings.buffer_packets()))
+                .and_then(|parameters| parameters.explain(self.settings.rate));
+            let warnings = explained.map_or_else(|_| Vec::new(), |explained| explained.warnings);
+            warnings.into_iter().map(|warning| format!("{}: {warning}", subject.label)).collect::<Vec<_>>()
+        };
+        self.subjects.iter().flat_map(of).collect()
+    }
+
     /// Returns the sections.
     #[must_use]
     pub fn sections(&self) -> &[PlannedSection] {

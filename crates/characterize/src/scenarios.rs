@@ -1,6 +1,6 @@
 //! The scenarios of a section.
 
-use fairlane_qdisc::Kind;
+use fairlane_qdisc::{Kind, ParameterError, QdiscParameters};
 use fairlane_runner::Error;
 use fairlane_scenario::Document;
 
@@ -121,6 +121,16 @@ pub(crate) struct Change {
 const FACTORS: [f64; 4] = [0.5, 0.7, 1.4, 2.0];
 const QUICK_FACTORS: [f64; 2] = [0.5, 2.0];
 
+/// Returns the parameters of `subject` with a buffer of this many packets, unless it has a limit.
+pub(crate) fn with_buffer(subject: &Subject, buffer: f64) -> Result<QdiscParameters, ParameterError> {
+    let parameters = subject.parameters.clone();
+    if subject.has("limit") && !subject.gives("limit") {
+        parameters.with("limit", &*format!("{buffer}p"))
+    } else {
+        Ok(parameters)
+    }
+}
+
 /// Returns the changes of each number among the parameters of `subject` to half and to twice its value, in full also to
 /// those between, as far as the discipline takes them. The buffer and the bandwidth are left out: they are the link's.
 pub(crate) fn sweep(subject: &Subject, buffer: f64, settings: &Settings) -> Result<Vec<Change>, Error> {
@@ -128,11 +138,8 @@ pub(crate) fn sweep(subject: &Subject, buffer: f64, settings: &Settings) -> Resu
     if subject.parameters.kind() == Kind::DropTail {
         return Ok(Vec::new());
     }
-    let refused = |error: fairlane_qdisc::ParameterError| Error::Refused { message: error.to_string(), help: None };
-    let mut base = subject.parameters.clone();
-    if subject.has("limit") && !subject.gives("limit") {
-        base = base.with("limit", &*format!("{buffer}p")).map_err(refused)?;
-    }
+    let refused = |error: ParameterError| Error::Refused { message: error.to_string(), help: None };
+    let base = with_buffer(subject, buffer).map_err(refused)?;
     let mut changes = Vec::new();
     let factors: &[f64] = if settings.quick { &QUICK_FACTORS } else { &FACTORS };
     for parameter in base.explain(rate).map_err(refused)?.parameters {

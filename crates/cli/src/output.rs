@@ -1,6 +1,6 @@
 //! Outcomes on standard output.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 
 use fairlane_console::Failure;
 use fairlane_console::colour;
@@ -12,6 +12,13 @@ use serde::Serialize;
 /// Returns the terminal for which tables are laid out, and the `details` that it shows.
 pub(crate) fn terminal(details: Details) -> Terminal {
     Terminal { width: width(), colour: colour(&io::stdout()), details }
+}
+
+/// Writes a line for each warning to standard error, if that is a terminal.
+pub(crate) fn warn(warnings: &[String]) {
+    if io::stderr().is_terminal() {
+        warnings.iter().for_each(|warning| tell(&format!("warning: {warning}\n")));
+    }
 }
 
 /// Prints `{"outcomes": […]}`, with the `"series"` of each if there are any, and with `"partial": true` if some of the

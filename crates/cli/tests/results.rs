@@ -318,7 +318,7 @@ fn scenarios_have_names() {
 fn a_check_says_what_a_scenario_describes() {
     let place = Place::new();
     let file = place.write("mine.toml", SMALL);
-    let text = printed(&["check", &file, "--seed", "7"]);
+    let text = printed(&["check", &file, "--seed", "7", "--set", "warmup=1s"]);
     for part in
         ["small: 4s", "seed 7", "1mbit", "choke limit=100p min=20p max=40p", "ftp", "udp, 2mbit", "over bottleneck"]
     {

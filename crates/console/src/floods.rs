@@ -61,12 +61,29 @@ pub fn find(kind: Kind, mix: &Mix) -> Option<Finding> {
         round_trips(&cases, mix),
         shown(cases.iter().map(|case| 1.0 / f64::from(case.flows + 1))),
     );
+    let text = text + &beyond(kind, mix);
     if cases.iter().all(|case| case.unfairness() < UNFAIR) {
         return Some(Finding::Fair(text));
     }
     let other = near(Kind::FqCodel, mix)?;
     let instead = shown(other.iter().map(|case| case.share));
     Some(Finding::Unfair(format!("{text}. With a queue for each flow, as fq-codel, it is {instead}")))
+}
+
+/// Returns a clause that says what of `mix` is beyond the simulated cases; empty if nothing is.
+fn beyond(kind: Kind, mix: &Mix) -> String {
+    let all: Vec<Case> = cases(kind).collect();
+    let (few, many) = ends(all.iter().map(|case| u64::from(case.flows)));
+    let (short, long) = ends(all.iter().map(|case| case.rtt_us));
+    let flows = mix.flows.filter(|flows| !(few..=many).contains(&u64::from(*flows)));
+    let rtt = mix.rtt.filter(|rtt| !(short..=long).contains(&scaled_us(*rtt, mix.rate)));
+    let asked = [flows.map(|flows| format!("{flows} flows")), rtt.map(|rtt| format!("a round trip of {rtt}"))];
+    let asked: Vec<String> = asked.into_iter().flatten().collect();
+    if asked.is_empty() {
+        String::new()
+    } else {
+        format!("; this is the nearest case, for {} was not simulated", asked.join(" with "))
+    }
 }
 
 /// Returns the cases between which `mix` is, or the nearest.
@@ -80,11 +97,16 @@ fn near(kind: Kind, mix: &Mix) -> Option<Vec<Case>> {
         let below = values.iter().copied().rfind(|value| *value <= wanted).unwrap_or(first);
         Some((below, values.iter().copied().find(|value| *value >= wanted).unwrap_or(last)))
     };
-    let rtt_us = mix.rtt.map(|rtt| (rtt.as_secs() * 1e6 * scale(mix.rate)).round() as u64);
+    let rtt_us = mix.rtt.map(|rtt| scaled_us(rtt, mix.rate));
     let flows = between(&mut all.iter().map(|case| u64::from(case.flows)).collect(), mix.flows.map(u64::from))?;
     let rtts = between(&mut all.iter().map(|case| case.rtt_us).collect(), rtt_us)?;
     let within = |value: u64, (least, most): (u64, u64)| (least..=most).contains(&value);
     Some(all.into_iter().filter(|case| within(u64::from(case.flows), flows) && within(case.rtt_us, rtts)).collect())
+}
+
+/// Returns the round trip on the simulated link that is like `rtt` on a link of `rate`, in microseconds.
+fn scaled_us(rtt: Duration, rate: Rate) -> u64 {
+    (rtt.as_secs() * 1e6 * scale(rate)).round() as u64
 }
 
 /// Returns by how much a round trip on a link of `rate` is longer on the simulated link, if as many packets fill it.
@@ -144,6 +166,20 @@ mod tests {
 
     fn mix(rate_mbit: u64, rtt_ms: Option<u64>, flows: Option<u32>) -> Mix {
         Mix { rate: Rate::from_bits_per_second(1_000_000 * rate_mbit), rtt: rtt_ms.map(Duration::from_millis), flows }
+    }
+
+    /// Would catch an answer about 32 flows and 1 ms to a question about 2000 flows and 20 ms that does not say so:
+    /// 20 ms at 1 Gbit/s hold as many packets as 2 s at 10 Mbit/s.
+    #[test]
+    fn beyond_the_simulated_cases_it_says_so() {
+        let text = |mix: Mix| match find(Kind::FqCodel, &mix) {
+            Some(Finding::Fair(text) | Finding::Unfair(text)) => text,
+            None => panic!("fq-codel was simulated"),
+        };
+        let far = text(mix(1000, Some(20), Some(2000)));
+        assert!(far.contains("2000 flows with a round trip of 20ms was not simulated"), "{far}");
+        let near = text(mix(10, Some(20), Some(8)));
+        assert!(!near.contains("not simulated"), "{near}");
     }
 
     fn points(mix: &Mix) -> Vec<(u32, u64)> {

@@ -35,6 +35,7 @@ pub mod suggest;
 mod tcp;
 mod tree;
 mod vary;
+mod warnings;
 mod wire;
 
 pub use application::{Application, Rpc, Sizes, Transfers, Video, Web};
@@ -51,6 +52,7 @@ pub use shaper::{ProbeKind, Shaper, ShaperKind};
 pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
 pub use tcp::{AfterIdle, Congestion, Ledbat, LossRecovery, OwnCongestion, SlowStart, Tcp};
 pub use vary::{MOST_POINTS, Point, Vary};
+pub use warnings::shared_queues;
 pub use wire::{Aggregation, Opportunity, RateSteps, Wire};
 
 #[cfg(doctest)]

@@ -58,6 +58,7 @@ impl CharacterizeCommand {
 
     /// Makes the report, writes it and prints it.
     pub(crate) fn execute(self) -> Result<(), Failure> {
+        output::warn(&self.plan.warnings());
         let control = progress::control()?;
         let report = progress::watched(&control, self.plan.runs(), || self.plan.execute(self.threads, &control))?;
         let extent = Extent::of(report.missing_runs.is_some());

@@ -27,9 +27,7 @@ fn described(scenario: &Scenario, needs: Needs, width: usize) -> String {
     let flows: Vec<[String; 4]> = scenario.flows.iter().map(|group| flows(group, scenario)).collect();
     let mut text = paragraph(&title, "", "  ", width);
     text += &format!("\nLinks\n{}\nFlows\n{}", columns(&links, width), columns(&flows, width));
-    let warnings = sides.iter().flat_map(|(name, side)| {
-        side.queue.explanation().warnings.iter().map(move |warning| format!("{name}: {warning}"))
-    });
+    let warnings = [scenario.queue_warnings(), scenario.limit_notes(), scenario.time_warnings()].into_iter().flatten();
     let warnings: String = warnings.map(|line| paragraph(&line, "  - ", "    ", width)).collect();
     if warnings.is_empty() { text } else { text + "\nWarnings\n" + &warnings }
 }

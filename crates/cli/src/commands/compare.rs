@@ -1,5 +1,6 @@
 //! `fairlane compare`: several disciplines under the same traffic.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,8 @@ pub(crate) struct CompareCommand {
     details: Details,
     /// The parameters that differ from their defaults: a title, and a line for each discipline.
     parameters: Vec<String>,
+    /// What makes the numbers mislead; the notes of outcomes are not among it.
+    warnings: Vec<String>,
     out: Option<PathBuf>,
     page: Option<HtmlPage>,
     figures: FigureFiles,
@@ -53,7 +56,7 @@ impl CompareCommand {
             interval,
             paths: jobs.iter().map(|job| series_path(&path, &job.asked)).collect(),
         });
-        let parameters = differing(&jobs);
+        let (parameters, warnings) = (differing(&jobs), warnings(&jobs));
         let batch = Batch::new(jobs, args.runs, args.threads.jobs)?.at(args.shown.at)?;
         let outputs = Outputs::default().tables("--out", args.out.as_deref()).file("--html", args.page.html.as_deref());
         let outputs = args.figures.outputs(outputs)?;
@@ -70,6 +73,7 @@ impl CompareCommand {
             json: args.form.json,
             details: args.tables.details(&Detail::ALL)?,
             parameters,
+            warnings,
             out: args.out,
             page,
             figures: args.figures,
@@ -80,6 +84,7 @@ impl CompareCommand {
 
     /// Runs it and prints it.
     pub(crate) fn execute(self) -> Result<(), Failure> {
+        output::warn(&self.warnings);
         let control = progress::control()?;
         let BatchResult { outcomes, timelines, interrupted, .. } = self.outcomes(&control)?;
         let extent = Extent::of(interrupted);
@@ -123,6 +128,17 @@ fn differing(jobs: &[Job]) -> Vec<String> {
         lines.insert(0, "Parameters that differ from their defaults:".to_owned());
     }
     lines
+}
+
+/// Returns each warning about the queues and times of the jobs once, those of a discipline with its name.
+fn warnings(jobs: &[Job]) -> Vec<String> {
+    let of = |Job { scenario, asked, .. }: &Job| {
+        let asked = asked.strip_prefix("--queue ").unwrap_or(asked).to_owned();
+        let queues = scenario.queue_warnings().into_iter().map(move |warning| format!("{asked}: {warning}"));
+        queues.chain(scenario.time_warnings()).collect::<Vec<_>>()
+    };
+    let mut seen = BTreeSet::new();
+    jobs.iter().flat_map(of).filter(|warning| seen.insert(warning.clone())).collect()
 }
 
 /// Returns the name of a job's series: `x.choke.csv` for `x.csv`, and with shapers `x.choke-autorate.csv`.

@@ -4,6 +4,7 @@ use fairlane_console::explain::{config, explanation_text};
 use fairlane_console::floods::{self, Finding, Mix};
 use fairlane_console::{Failure, output};
 use fairlane_qdisc::{Explanation, Origin, Rate, Resolved};
+use fairlane_scenario::shared_queues;
 use serde_json::{Value, json};
 
 use crate::args::explain::ExplainArgs;
@@ -23,8 +24,11 @@ pub(crate) fn execute(args: &ExplainArgs) -> Result<(), Failure> {
     }
 }
 
-/// Adds the part of the link that a flood keeps in competition with the flows of `args`.
+/// Adds the part of the link that a flood keeps in competition with the flows of `args`, and how evenly a table of
+/// queues serves them.
 fn add_flood(explanation: &mut Explanation, args: &ExplainArgs) {
+    let shared = args.flows.and_then(|flows| shared_queues(explanation, u64::from(flows)));
+    explanation.warnings.extend(shared);
     let mix = Mix { rate: args.rate, rtt: args.rtt, flows: args.flows };
     match floods::find(args.kind, &mix) {
         Some(Finding::Fair(text)) => explanation.consequences.push(text),

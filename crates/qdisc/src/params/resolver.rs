@@ -10,6 +10,9 @@ use super::parameter::Parsed;
 use super::{Explanation, Kind, Origin, ParameterError, QdiscParameters, Resolved};
 use crate::{Bytes, Duration, Packets, Rate, Size};
 
+/// The largest packet of most links in bytes.
+const ETHERNET: u64 = 1514;
+
 /// A type of a parameter's value.
 pub(crate) trait Setting: Sized + Display {
     /// Returns the value, if it is of this type.
@@ -122,6 +125,7 @@ impl<'a> Resolver<'a> {
     pub(super) fn explanation(mut self) -> Explanation {
         if let Some(limit) = self.limit {
             self.say_limit(limit);
+            self.judge_limit(limit);
         }
         let order = self.kind().parameters();
         self.rows.sort_by_key(|row| order.iter().position(|parameter| parameter.key == row.key));
@@ -136,6 +140,30 @@ impl<'a> Resolver<'a> {
         {
             let time = 1e3 * self.rate.transmission(bytes.get()).as_secs();
             self.say(format!("a full queue of {limit} takes {time:.3} ms to leave"));
+        }
+    }
+
+    /// Warns of a queue that overflows before its delay can be steered: it holds less than twice the target.
+    fn judge_limit(&mut self, limit: Size) {
+        let target = self.rows.iter().find(|row| row.key == "target").and_then(|row| row.value.parse().ok());
+        let Some(target) = target.filter(|_| self.rate.bits_per_second() > 0) else { return };
+        let packet = ETHERNET;
+        let bytes = match limit {
+            Size::Bytes(bytes) => bytes.get(),
+            Size::Packets(packets) => u64::from(packets.get()) * packet,
+        };
+        let (full, target): (_, Duration) = (self.rate.transmission(bytes), target);
+        if full.as_nanos() < 2 * target.as_nanos() {
+            let enough = 2.0 * target.as_secs() * self.rate.bits_per_second() as f64 / 8.0;
+            let enough = match limit {
+                Size::Bytes(_) => format!("{}b", libm::ceil(enough)),
+                Size::Packets(_) => format!("{}p", libm::ceil(enough / packet as f64)),
+            };
+            self.warn(format!(
+                "limit {limit} is full at {:.3} ms, less than twice target {target}: packets are lost at the limit before \
+                 the delay is steered; a limit of {enough} is enough",
+                1e3 * full.as_secs()
+            ));
         }
     }
 }
