@@ -6,7 +6,7 @@ use fairlane_advise::{Advice, AdvisePlan, AdviseSettings, Error, Link, TunePlan,
 use fairlane_qdisc::{Duration, Kind, Rate};
 use fairlane_runner::machine::within;
 use fairlane_sim::Control;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
 use crate::document::Document;
@@ -89,7 +89,7 @@ pub(crate) fn advise(py: Python<'_>, asked: AdviceAsked) -> PyResult<Option<Stri
 /// Returns the page of an advice with this JSON.
 #[pyfunction]
 pub(crate) fn advice_page(json: &str, command: &str) -> PyResult<String> {
-    let advice: Advice = serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let advice: Advice = serde_json::from_str(json).map_err(|error| errors::argument(error.to_string()))?;
     Ok(page(&advice, command).to_html())
 }
 

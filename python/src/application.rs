@@ -8,7 +8,6 @@ use fairlane_sim::Control;
 use fairlane_sim::application::{Application, Client, Server};
 use pyo3::PyClass;
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::False;
 
@@ -131,7 +130,7 @@ impl PyClient {
 
 /// Returns the time of the call that goes on.
 fn during(now: Option<Time>) -> PyResult<Time> {
-    now.ok_or_else(|| PyRuntimeError::new_err("a server or a client is there during its call only: do not keep it"))
+    now.ok_or_else(|| errors::state("a server or a client is there during its call only: do not keep it"))
 }
 
 /// Returns a duration in seconds.

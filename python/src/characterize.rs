@@ -9,7 +9,7 @@ use fairlane_characterize::{
 };
 use fairlane_qdisc::{Duration, Rate};
 use fairlane_sim::Control;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::disciplines::{Given, config};
@@ -77,7 +77,7 @@ impl Characterization {
     /// Returns the report with this JSON.
     #[staticmethod]
     fn of(json: &str) -> PyResult<Self> {
-        let report = serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let report = serde_json::from_str(json).map_err(|error| errors::argument(error.to_string()))?;
         Ok(Self { report })
     }
 

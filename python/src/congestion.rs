@@ -9,7 +9,7 @@ use fairlane_sim::tcp::{
     AckSample, CongestionControl, CongestionEvent, CongestionSignal, LossState, OwnConnection, WindowSize,
 };
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -163,7 +163,7 @@ pub(crate) fn install(
             Some(_) => {
                 let message =
                     format!("cc: two congestion controls are called \"{}\": give one another `name`", own.name);
-                return Err(PyValueError::new_err(message));
+                return Err(errors::argument(message));
             }
             None => known.push((own, class)),
         }

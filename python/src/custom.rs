@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fairlane_qdisc::{Count, Counters, DropSink, Fate, Packet, Qdisc, Reason, Status, Time};
 use fairlane_sim::Control;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -142,7 +142,7 @@ impl PyDropSink {
 fn read_reason(name: &str) -> PyResult<Reason> {
     Reason::ALL.into_iter().find(|reason| reason.name() == name).ok_or_else(|| {
         let names = Reason::ALL.map(Reason::name).join(", ");
-        PyValueError::new_err(format!("there is no reason \"{name}\"; there are {names}"))
+        errors::argument(format!("there is no reason \"{name}\"; there are {names}"))
     })
 }
 
@@ -405,7 +405,7 @@ pub(crate) fn time(seconds: f64, name: &str) -> PyResult<Time> {
     if (0.0..=9_007_199_254_740_992.0).contains(&nanos) {
         return Ok(Time::from_nanos(nanos as u64));
     }
-    Err(PyValueError::new_err(format!("{name}: {seconds} is not a time: expected seconds from 0 to 9007199")))
+    Err(errors::argument(format!("{name}: {seconds} is not a time: expected seconds from 0 to 9007199")))
 }
 
 /// Packets and bytes as a pair, for Python.

@@ -1,8 +1,8 @@
 //! Scenario files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use fairlane_scenario::{Document as Inner, Point, Scenario, ScenarioError, Vary};
+use fairlane_scenario::{Document as Inner, Point, Scenario, ScenarioError, Vary, bundled};
 use fairlane_sim::Control;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList};
@@ -75,13 +75,16 @@ impl Document {
 impl Document {
     #[staticmethod]
     fn load(py: Python<'_>, path: &str) -> PyResult<Self> {
-        let read = py.detach(|| Inner::load(path));
-        Ok(Self { file: Some(path.into()), ..Self::new(py, path, read)? })
+        let read = py.detach(|| Inner::open(path));
+        let file = Path::new(path).is_file().then(|| path.into());
+        Ok(Self { file, ..Self::new(py, path, read)? })
     }
 
     #[staticmethod]
     fn parse(py: Python<'_>, name: &str, text: &str) -> PyResult<Self> {
-        Self::new(py, name, Inner::parse(name, text))
+        // What was sent or kept of one that is compiled in.
+        let read = bundled(name).map_or_else(|| Inner::parse(name, text), |bundled| bundled.changed(text));
+        Self::new(py, name, read)
     }
 
     #[staticmethod]
@@ -93,7 +96,7 @@ impl Document {
 
     #[staticmethod]
     fn builtin(py: Python<'_>) -> PyResult<Self> {
-        Self::new(py, "choke-fig3.toml", Ok(Inner::builtin()))
+        Self::new(py, "choke-fig3", Ok(Inner::builtin()))
     }
 
     #[getter]
@@ -189,7 +192,7 @@ impl Document {
         let (mut inner, others) = Disciplines::read(disciplines)?
             .put(&self.inner, &settings)
             .map_err(|error| errors::scenario(py, &error))?;
-        let set = others.iter().try_for_each(|(key, value)| inner.set(key, value));
+        let set = inner.set_point(&Point::of(others));
         Ok(Self { file: self.file.clone(), ..Self::new(py, &self.name, set.map(|()| inner))? })
     }
 

@@ -7,7 +7,7 @@ use fairlane_scenario::{Duration, Scenario, Traffic};
 use fairlane_sim::endpoint::{Ecn, Endpoint, LARGEST, Outgoing, Pair};
 use fairlane_sim::{Control, run_endpoints};
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -257,7 +257,7 @@ fn outgoing(given: &Bound<'_, PyAny>, datagram: &mut Vec<u8>) -> PyResult<Option
         if (least..=most).contains(&number) {
             return Ok(number as u32);
         }
-        Err(PyValueError::new_err(format!("transmit: {number} is no {name}: expected {least} to {most}")))
+        Err(errors::argument(format!("transmit: {number} is no {name}: expected {least} to {most}")))
     };
     let bytes = number(1, "size on the wire", 1, i64::from(LARGEST))?;
     let ecn = FIELDS[number(2, "ECN field", 0, 3)? as usize];

@@ -67,6 +67,16 @@ pub(crate) fn refused(py: Python<'_>, message: impl Display) -> PyErr {
     exception(py, "ScenarioError", (in_python(&message.to_string()),))
 }
 
+/// Creates the error of an argument that is out of range or does not fit the others.
+pub(crate) fn argument(message: impl Display) -> PyErr {
+    Python::attach(|py| exception(py, "ArgumentError", (message.to_string(),)))
+}
+
+/// Creates the error of a call for which it is too late or too early.
+pub(crate) fn state(message: impl Display) -> PyErr {
+    Python::attach(|py| exception(py, "StateError", (message.to_string(),)))
+}
+
 /// Creates the error of a discipline written in Python that loses, duplicates or misuses packets.
 pub(crate) fn discipline(py: Python<'_>, message: impl Display) -> PyErr {
     exception(py, "DisciplineError", (message.to_string(),))

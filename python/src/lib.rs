@@ -63,7 +63,7 @@ mod _core {
     #[pymodule_export]
     use super::queue::{Queue, rate};
     #[pymodule_export]
-    use super::run::{compare, fingerprint, run, sweep, watch};
+    use super::run::{compare, fingerprint, run, sweep, usual, watch};
     #[pymodule_export]
     use super::run_custom::{replay_custom, run_custom};
     #[pymodule_export]

@@ -9,7 +9,6 @@ use fairlane_runner::machine::thread_cpu_s;
 use fairlane_runner::{pool, replay as captures};
 use fairlane_sim::Control;
 use fairlane_theory::Question;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::disciplines::{Given, config};
@@ -31,7 +30,7 @@ pub(crate) fn replay(
     use rayon::prelude::*;
     let (rate, seed, flows) = link;
     let rate: Rate = rate.parse().map_err(|error| errors::refused(py, format!("rate: {error}")))?;
-    let flows: FlowsBy = flows.parse().map_err(|error| PyValueError::new_err(format!("flows: {error}")))?;
+    let flows: FlowsBy = flows.parse().map_err(|error| errors::argument(format!("flows: {error}")))?;
     let queues = queues.iter().map(config).collect::<PyResult<Vec<_>>>()?;
     let prepared = captures::check(&file)
         .and_then(|()| queues.iter().try_for_each(|queue| captures::build(queue, rate, seed).map(drop)))
@@ -57,9 +56,8 @@ pub(crate) fn replay(
 /// Returns a model's answer to a question, both as JSON.
 #[pyfunction]
 pub(crate) fn theory(question: &str) -> PyResult<String> {
-    let question: Question =
-        serde_json::from_str(question).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let answer = question.answer().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let question: Question = serde_json::from_str(question).map_err(|error| errors::argument(error.to_string()))?;
+    let answer = question.answer().map_err(|error| errors::argument(error.to_string()))?;
     Ok(answer.to_string())
 }
 
@@ -105,5 +103,5 @@ fn library() -> PyResult<Library> {
 }
 
 fn refused(error: &fairlane_papers::Error) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    errors::argument(error.to_string())
 }

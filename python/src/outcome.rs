@@ -10,11 +10,12 @@ use fairlane_outcome::{
 use fairlane_report::html::{Origin, compare_page, run_page, sweep_page};
 use fairlane_report::{Details, Terminal, compare_table, run_report, sweep_table};
 use fairlane_runner::sweep::typed;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::document::Settings;
+use crate::errors;
 use crate::table::{Table, to_bytes};
 
 /// An outcome with the recorded course of its first run.
@@ -117,7 +118,7 @@ impl Outcome {
     #[staticmethod]
     fn from_parts(parts: Parts<'_>) -> PyResult<Self> {
         let (json, histograms, timeline, tables) = parts;
-        let mut inner = Inner::from_json(&json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let mut inner = Inner::from_json(&json).map_err(|error| errors::argument(error.to_string()))?;
         let of_queues = inner.queues.iter_mut().map(|queue| &mut queue.delay_histogram);
         let with_transfers = inner.groups.iter_mut().filter_map(|group| group.transfers.as_mut());
         let of_groups = with_transfers.map(|transfers| &mut transfers.completion_histogram);
@@ -140,7 +141,7 @@ fn bytes_of<'py>(py: Python<'py>, batches: &[RecordBatch]) -> PyResult<Bound<'py
 
 fn from_bytes(bytes: &[u8]) -> PyResult<Vec<RecordBatch>> {
     let read = StreamReader::try_new(Cursor::new(bytes), None).and_then(Iterator::collect);
-    read.map_err(|error| PyValueError::new_err(error.to_string()))
+    read.map_err(|error| errors::argument(error.to_string()))
 }
 
 fn plain(timeline: Timeline) -> PlainTimeline {
@@ -193,7 +194,7 @@ pub(crate) fn table(name: &str, outcomes: Vec<Py<Outcome>>) -> PyResult<Table> {
         "queue_flows" => made::queue_flows(&outcomes),
         "delay_histogram" => made::delay_histogram(&outcomes),
         "each_run" => made::each_run(&outcomes),
-        other => return Err(PyValueError::new_err(format!("there is no table \"{other}\""))),
+        other => return Err(errors::argument(format!("there is no table \"{other}\""))),
     };
     table.batch().map(|batch| Table::new(vec![batch])).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }

@@ -3,7 +3,6 @@
 use fairlane_outcome::PointValue;
 use fairlane_qdisc::{Bytes, Domain, Duration, Kind, Packets, Rate};
 use fairlane_scenario::{Document, Quantity};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -14,6 +13,7 @@ const LARGEST: f64 = 9_007_199_254_740_992.0;
 /// Returns the quantity of the values of `key`; `None` if they have no unit, or no scenario has the key.
 pub(crate) fn of(document: &Document, key: &str) -> Option<Quantity> {
     match key.rsplit_once('.') {
+        None if key == "rtt" => Some(Quantity::Duration),
         Some((table, parameter)) if table.rsplit('.').next() == Some("queue") => {
             let kind = document.get(&format!("{table}.kind"));
             let kind =
@@ -67,7 +67,7 @@ fn named(name: &str) -> PyResult<Quantity> {
         "time" => Ok(Quantity::Duration),
         "bytes" => Ok(Quantity::Bytes),
         "packets" => Ok(Quantity::Size),
-        other => Err(PyValueError::new_err(format!("there is no quantity \"{other}\""))),
+        other => Err(errors::argument(format!("there is no quantity \"{other}\""))),
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use fairlane_qdisc::{BoxQdisc, DropSink, Host, Qdisc, Rate, Reason, Seed, SimplePacket, Time};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::custom::{CustomDiscipline, PyPacket, RunState, pair, time};
@@ -80,7 +79,7 @@ impl Queue {
     ) -> PyResult<()> {
         let now = self.at(now)?;
         if bytes == 0 {
-            return Err(PyValueError::new_err("bytes: must be at least 1"));
+            return Err(errors::argument("bytes: must be at least 1"));
         }
         let mut packet = SimplePacket::new(flow, bytes).with_id(self.next).with_class(traffic_class);
         (packet.ecn_capable, packet.responsive) = (ecn, responsive);
@@ -156,7 +155,7 @@ impl Queue {
         let at = time(now, "now")?;
         if at < self.now {
             let before = self.now.as_secs();
-            return Err(PyValueError::new_err(format!("now: {now} s is before {before} s: time cannot run backwards")));
+            return Err(errors::argument(format!("now: {now} s is before {before} s: time cannot run backwards")));
         }
         self.now = at;
         self.told.0.clear();

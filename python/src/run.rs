@@ -9,7 +9,7 @@ use fairlane_runner::sweep::typed;
 use fairlane_runner::{Batch, BatchResult, Job, RecordedRun, Series, Trace, check, compare as choose};
 use fairlane_scenario::{Duration, Scenario, ScenarioError};
 use fairlane_sim::{Control, Fingerprint, run as simulate};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
 use crate::disciplines::{Given, config};
@@ -41,7 +41,13 @@ pub(crate) fn run(py: Python<'_>, document: &Bound<'_, Document>, options: Optio
     batch(py, &options, 1, |_| Ok(vec![job]))
 }
 
-/// Runs a scenario with each of `queues`: a kind, or a kind with its parameters; without any, with the usual ones.
+/// Returns the kinds that are compared when none are given.
+#[pyfunction]
+pub(crate) fn usual(py: Python<'_>, document: &Bound<'_, Document>) -> PyResult<Vec<&'static str>> {
+    Ok(choose::usual(&scenario(py, document)?).into_iter().map(Kind::name).collect())
+}
+
+/// Runs a scenario with each of `queues`: a kind, or a kind with its parameters.
 #[pyfunction]
 pub(crate) fn compare(
     py: Python<'_>,
@@ -50,11 +56,6 @@ pub(crate) fn compare(
     options: Options,
 ) -> PyResult<Outcomes> {
     let scenario = scenario(py, document)?;
-    let queues = if queues.is_empty() {
-        choose::usual(&scenario).into_iter().map(|kind| Choice::Kind(kind.name().to_owned())).collect()
-    } else {
-        queues
-    };
     let job = |choice: &Choice<'_>| {
         let (scenario, asked) = match choice {
             Choice::Kind(name) => {
@@ -164,7 +165,7 @@ fn batch(
     count: usize,
     jobs: impl FnOnce(&Control) -> Result<Vec<Job>, ScenarioError> + Send,
 ) -> PyResult<Outcomes> {
-    let runs = NonZeroU32::new(options.runs).ok_or_else(|| PyValueError::new_err("runs: must be at least 1"))?;
+    let runs = NonZeroU32::new(options.runs).ok_or_else(|| errors::argument("runs: must be at least 1"))?;
     let (threads, recorded) = (options.threads, options.recorded);
     let control = Control::with_clock(thread_cpu_s);
     let total = count as u64 * u64::from(options.runs);

@@ -14,7 +14,7 @@ use fairlane_runner::replay::{self as captures, Captured, Departures};
 use fairlane_runner::{Series, Trace, compare};
 use fairlane_scenario::Scenario;
 use fairlane_sim::{Brought, Control, Observer, PacketEvent, Replay, run_brought};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
 use crate::application;
@@ -187,7 +187,7 @@ pub(crate) fn replay_custom(
 ) -> PyResult<(Option<Outcome>, bool, u64)> {
     let (rate, seed, flows) = link;
     let rate: Rate = rate.parse().map_err(|error| errors::refused(py, format!("rate: {error}")))?;
-    let flows: FlowsBy = flows.parse().map_err(|error| PyValueError::new_err(format!("flows: {error}")))?;
+    let flows: FlowsBy = flows.parse().map_err(|error| errors::argument(format!("flows: {error}")))?;
     captures::check(&file).map_err(|error| errors::batch(py, &error))?;
     let shared = Arc::new(RunState::default());
     let own = |link: &str, host: &Host| make(py, factory, link, host, &shared).map_err(ReplayError::Python);

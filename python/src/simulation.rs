@@ -10,7 +10,7 @@ use fairlane_runner::machine::CostMeter;
 use fairlane_runner::memory::Needs;
 use fairlane_scenario::Duration;
 use fairlane_sim::{Brought, Control, Error, Simulation as Inner, StepError};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::custom::{RunState, pair, time};
@@ -207,7 +207,7 @@ impl Simulation {
         let scenario = scenario(py, document)?;
         match &mut self.stage {
             Stage::Running(simulation) => simulation.change(&scenario).map_err(|error| errors::refused(py, error)),
-            Stage::Ended(..) => Err(PyValueError::new_err("the simulation has ended: nothing can change any more")),
+            Stage::Ended(..) => Err(errors::argument("the simulation has ended: nothing can change any more")),
             Stage::Failed => Err(failed()),
         }
     }
@@ -258,7 +258,7 @@ impl Simulation {
                 Ok(false) => {}
                 Err(StepError::Endpoint(error)) => break Err(self.failed_by(py, Error::Endpoint(error))),
                 Err(StepError::Congestion(fault)) => break Err(self.failed_by(py, Error::Congestion(fault))),
-                Err(error) => break Err(PyValueError::new_err(format!("until: {error}"))),
+                Err(error) => break Err(errors::argument(format!("until: {error}"))),
             }
             if let Err(signal) = py.check_signals() {
                 break Err(signal);
@@ -280,10 +280,10 @@ impl Simulation {
     /// Returns the error of a step to a time other than the end, after the end.
     fn outside(&self, until: Time) -> PyErr {
         let (until, end) = (until.as_secs(), self.end.as_secs());
-        PyValueError::new_err(format!("until: the simulation has ended at {end} s and cannot step to {until} s"))
+        errors::argument(format!("until: the simulation has ended at {end} s and cannot step to {until} s"))
     }
 }
 
 fn failed() -> PyErr {
-    PyRuntimeError::new_err("the simulation ended when a part written in Python failed; start another one")
+    errors::state("the simulation ended when a part written in Python failed; start another one")
 }

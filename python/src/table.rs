@@ -7,10 +7,11 @@ use arrow_array::{Array, RecordBatch, RecordBatchIterator};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef, ffi::FFI_ArrowSchema};
-use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList};
 
+use crate::errors;
 use std::io::Cursor;
 use std::sync::Arc;
 
@@ -81,6 +82,19 @@ impl Table {
         Self { schema: Arc::clone(&self.schema), batches: self.batches.iter().map(cut).collect() }
     }
 
+    /// Returns the columns that have a value in some row; all columns of a table without rows.
+    fn filled(&self) -> PyResult<Self> {
+        let has = |at: &usize| self.batches.iter().any(|batch| batch.column(*at).null_count() < batch.num_rows());
+        if self.__len__() == 0 {
+            return Ok(Self { schema: Arc::clone(&self.schema), batches: self.batches.clone() });
+        }
+        let kept: Vec<usize> = (0..self.schema.fields().len()).filter(has).collect();
+        let of = |error: ArrowError| PyRuntimeError::new_err(error.to_string());
+        let schema = Arc::new(self.schema.project(&kept).map_err(of)?);
+        let batches = self.batches.iter().map(|batch| batch.project(&kept)).collect::<Result<_, _>>();
+        Ok(Self { schema, batches: batches.map_err(of)? })
+    }
+
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         let other = other.cast::<Self>();
         other.is_ok_and(|other| self.schema == other.get().schema && self.batches == other.get().batches)
@@ -93,7 +107,7 @@ impl Table {
 
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        let mistake = |error: ArrowError| PyValueError::new_err(error.to_string());
+        let mistake = |error: ArrowError| errors::argument(error.to_string());
         let reader = StreamReader::try_new(Cursor::new(bytes), None).map_err(mistake)?;
         let schema = reader.schema();
         Ok(Self { schema, batches: reader.collect::<Result<_, _>>().map_err(mistake)? })

@@ -1,6 +1,6 @@
 //! Values of a scenario between Python and TOML.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -16,7 +16,7 @@ pub(crate) fn to_toml(value: &Bound<'_, PyAny>, key: &str) -> PyResult<toml::Val
 
 fn within(value: &Bound<'_, PyAny>, key: &str, depth: usize) -> PyResult<toml::Value> {
     if depth > DEEPEST {
-        return Err(PyValueError::new_err(format!("{key}: no scenario nests as deeply as this value")));
+        return Err(errors::argument(format!("{key}: no scenario nests as deeply as this value")));
     }
     // A bool is an int to Python.
     if let Ok(switch) = value.cast::<PyBool>() {

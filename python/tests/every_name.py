@@ -194,6 +194,8 @@ def errors(capture: Path) -> list[str]:
         said.append(error.key)
     except fl.ScenarioError as error:
         said.append(error.help or "")
+    except (fl.ArgumentError, fl.StateError) as error:
+        said.append(str(error))
     except (fl.CongestionError, fl.DisciplineError, fl.EndpointError, fl.LabError, fl.SweepStopped) as error:
         said.append(str(error))
     except fl.Interrupted as interrupted:

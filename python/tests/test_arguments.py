@@ -79,7 +79,7 @@ def test_what_can_be_gone_through_is_a_list() -> None:
         (lambda: given().sweep([3]), r'expected keys with values, such as {"seed": 2}, not a int'),
         (lambda: given().run(progress="x"), "progress: expected True, False or a function .*, not a str"),
         (lambda: loose.Scenario("x"), "a scenario is made by Scenario.from_toml, from_dict, dumbbell or figure_3"),
-        (lambda: loose.replay("x.pcap", ["choke"], rate="1mbit"), "a discipline is one such as .*, not a str"),
+        (lambda: loose.replay("x.pcap", [3], rate="1mbit"), "a discipline is one such as .*, not a int"),
         (lambda: given().sweep({"seed": [1]}, executor=3), "executor: expected a concurrent.futures.Executor"),
         (lambda: given().sweep({"seed": [1]}, executor=NoFutures()), "its submit must return .*Future, not a tuple"),
         (

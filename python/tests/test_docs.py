@@ -153,7 +153,7 @@ def check(code: ast.expr, known: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_lines_say_exists(page: Path, known: dict[str, Any]) -> None:
-    """Would catch `outcome.flows["share"]`, a column that is in another table, and `fl.Queue("choke")`."""
+    """Would catch `outcome.flows["share"]`, a column that is in another table, and `fl.Queue(3)`."""
     for code in expressions(page):
         if " = " in code:
             target, _, value = code.partition(" = ")
@@ -168,7 +168,7 @@ def test_what_lines_say_exists(page: Path, known: dict[str, Any]) -> None:
     ("code", "error"),
     [
         ('outcome.flows["share"]', KeyError),
-        ('fl.Queue("choke")', TypeError),
+        ("fl.Queue(3)", TypeError),
         ("scenario.run(serie=...)", TypeError),
         ("outcome.plot.bars()", AttributeError),
     ],

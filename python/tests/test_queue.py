@@ -88,8 +88,8 @@ def test_what_makes_no_queue_is_refused() -> None:
         fl.Queue(fl.Choke(min=200, max=100))
     with pytest.raises(fl.ScenarioError, match="rate: "):
         fl.Queue(fl.Choke(), rate="fast")
-    with pytest.raises(TypeError, match="not a str"):
-        fl.Queue("choke")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not a int"):
+        fl.Queue(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="flow: -1 is out of range"):
         fl.Queue(fl.Choke()).enqueue(0, flow=-1)
     with pytest.raises(ValueError, match="must be at least 1"):

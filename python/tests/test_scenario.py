@@ -142,7 +142,7 @@ def test_the_command_line_says_the_same(tmp_path: Path) -> None:
 
 def test_representations() -> None:
     scenario = dumbbell()
-    assert repr(scenario) == "<Scenario 'dumbbell': 5 flows, 1 links, 4 s>"
+    assert repr(scenario) == "<Scenario 'dumbbell': 5 flows, 1 links, 4 s, TCP ns2-1999>"
     assert "&quot;1mbit&quot;" in scenario._repr_html_()
     with pytest.raises(TypeError):
         iter(scenario)  # type: ignore[call-overload]

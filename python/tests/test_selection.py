@@ -51,7 +51,7 @@ def test_outcomes_are_found_by_their_values(swept: fl.Outcomes) -> None:
     assert len(swept.filter(lambda outcome: outcome.seed == 1)) == 3
     assert len(swept.filter({"seed": True})) == 0
     assert len(swept.filter({"label": "choke"})) == 6
-    assert swept.filter({"seed": 1}).plot.sweep("jain").get_xlabel() == "flows.cbr.rate, bit/s"
+    assert swept.filter({"seed": 1}).plot.sweep("jain").get_xlabel() == "flows.cbr.rate (Mb/s)"
     with pytest.raises(KeyError, match=r"'sed' was not varied: there are flows\.cbr\.rate, seed, label"):
         swept.filter({"sed": 1})
     with pytest.raises(KeyError, match="6 outcomes are called 'choke'"):
@@ -115,13 +115,13 @@ def test_a_sweep_of_three_keys_is_drawn_in_parts(swept: fl.Outcomes) -> None:
     for one, seed in zip(axes, (1, 2), strict=True):
         assert [line.get_label() for line in one.get_lines()] == ["ftp", "cbr"]
         drawn = list(np.asarray(one.get_lines()[1].get_ydata()))
-        assert drawn == [outcome.group("cbr")["share"] for outcome in swept.filter({"seed": seed})]
+        assert drawn == [100 * outcome.group("cbr")["share"] for outcome in swept.filter({"seed": seed})]
     ax = swept.plot.sweep("share", hue="group")
     colours = {str(line.get_label()): line.get_color() for line in ax.get_lines()}
     assert list(colours) == ["ftp, seed=1", "cbr, seed=1", "ftp, seed=2", "cbr, seed=2"]
     assert colours["ftp, seed=1"] == colours["ftp, seed=2"] != colours["cbr, seed=1"]
     # The axis is the key with the most numbers.
-    assert ax.get_xlabel() == "flows.cbr.rate, bit/s"
+    assert ax.get_xlabel() == "flows.cbr.rate (Mb/s)"
     charts = swept.plot.altair.sweep("share", hue="group", facet="seed").to_dict()
     assert [chart["title"] for chart in charts["hconcat"]] == ["seed=1", "seed=2"]
     for given, words in (

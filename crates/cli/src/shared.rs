@@ -8,7 +8,7 @@ use fairlane_outcome::tables::write_dir;
 use fairlane_outcome::{Extent, Outcome};
 use fairlane_qdisc::Kind;
 use fairlane_runner::compare::once;
-use fairlane_scenario::{Document, ScenarioError, Traffic, bundled};
+use fairlane_scenario::{Document, ScenarioError, Traffic};
 
 use crate::args::shared::{Disciplines, Overrides};
 use crate::files::Outputs;
@@ -39,14 +39,11 @@ pub(crate) fn simulated(file: Option<&Path>, overrides: &Overrides) -> Result<Do
     Err(document.refuse(&key, "an endpoint needs a program that brings the transport", help).into())
 }
 
-/// Reads a file, standard input, or a scenario that is compiled in; a file of that name takes precedence.
+/// Reads a file, standard input, or a scenario that is compiled in.
 fn open(file: &Path) -> Result<Document, ScenarioError> {
-    if file == Path::new(STDIN) {
-        return Document::from_reader("<stdin>", io::stdin().lock());
-    }
-    match file.to_str().and_then(bundled) {
-        Some(bundled) if !is_there(file) => bundled.document(),
-        _ => Document::load(file),
+    match file {
+        _ if file == Path::new(STDIN) => Document::from_reader("<stdin>", io::stdin().lock()),
+        _ => Document::open(file),
     }
 }
 

@@ -19,6 +19,9 @@ use crate::vary::{Point, Vary};
 /// The largest file, in bytes: scenarios are written by hand.
 const LARGEST: usize = 1 << 20;
 
+/// The table of a queue. Set to a text, that is the discipline.
+const QUEUE: &str = "queue";
+
 /// Figure 3 of the CHOKe paper.
 const BUILTIN: &str = "choke-fig3";
 
@@ -83,6 +86,19 @@ impl Document {
             return Err(refuse("this is a folder".to_owned()).with_help("name a scenario file in it"));
         }
         Self::from_reader(&name, file)
+    }
+
+    /// Reads the scenario that `name` names: a file, or one that is compiled in. A file takes precedence; a folder,
+    /// such as one of results, does not.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn open(name: impl AsRef<Path>) -> Result<Self, ScenarioError> {
+        let path = name.as_ref();
+        match path.to_str().and_then(bundled) {
+            Some(bundled) if !path.exists() || path.is_dir() => bundled.document(),
+            _ => Self::load(path),
+        }
     }
 
     /// Reads a scenario from `file`, such as standard input, which errors call `name`. Files that it names are in the
@@ -184,7 +200,7 @@ impl Document {
     ///
     /// A key is the path to a value: `duration`, `bottleneck.queue.max`, and by name `flows.cbr.rate`,
     /// `links.r1-r2.delay`. The value has the type of its key: a count, a ratio, `true`, a value with a unit. A new
-    /// `queue.kind` keeps the parameters of the file that the new discipline knows too.
+    /// `queue.kind` keeps the parameters of the file that the new discipline knows too; `queue` is short for it.
     ///
     /// # Errors
     /// There is no such group or link, or the path ends in a table or leads through a value. Whether the key exists
@@ -249,12 +265,11 @@ impl Document {
     /// The scenario at one point of a sweep.
     ///
     /// # Errors
-    /// The errors of [`set`](Self::set) and [`scenario`](Self::scenario), which name the option `--vary key=value`.
+    /// The errors of [`set_point`](Self::set_point) and [`scenario`](Self::scenario), which name the option
+    /// `--vary key=value`.
     pub fn at(&self, point: &Point) -> Result<Scenario, ScenarioError> {
         let mut document = self.clone();
-        for (key, value) in point.settings() {
-            document.assign(key, value, &format!("--vary {key}={value}").into())?;
-        }
+        document.set_point(point)?;
         document.scenario().map_err(|error| match error.option() {
             Some(option) if option.contains("..") => {
                 error.with_help("a range of values says how many: a..b/N, or a..b/Nlog for equal factors")
@@ -305,7 +320,7 @@ impl Document {
         origin
     }
 
-    fn assign(&mut self, key: &str, value: &str, option: &Arc<str>) -> Result<(), ScenarioError> {
+    pub(crate) fn assign(&mut self, key: &str, value: &str, option: &Arc<str>) -> Result<(), ScenarioError> {
         let origin = Origin::Given(Arc::clone(option));
         self.edited = true;
         let result = assign(&mut self.root, key, value, option);
@@ -319,7 +334,15 @@ impl Bundled {
     /// # Errors
     /// None: tests read them all.
     pub fn document(&self) -> Result<Document, ScenarioError> {
-        Document::read(SourceText::bundled(self.name, self.text))
+        self.changed(self.text)
+    }
+
+    /// Reads `text`, which it became by changes: what it reads, such as the rates of a link, stays compiled in.
+    ///
+    /// # Errors
+    /// As [`Document::parse`].
+    pub fn changed(&self, text: &str) -> Result<Document, ScenarioError> {
+        Document::read(SourceText::bundled(self.name, text))
     }
 }
 
@@ -345,7 +368,11 @@ fn traces<'t>(table: &'t Table, names: &mut Vec<&'t str>) {
 pub(crate) type KeyError = (String, String);
 
 fn assign(root: &mut Table, key: &str, value: &str, option: &Arc<str>) -> Result<(), KeyError> {
-    let (path, last) = steps(key)?;
+    let (mut path, mut last) = steps(key)?;
+    if last == QUEUE {
+        path.push(last);
+        last = "kind";
+    }
     let table = walk(root, &path, &Origin::Given(Arc::clone(option)))?;
     if let Some(Data::Table(inner)) = table.get(last).map(|entry| &entry.node.data) {
         let keys = inner.entries().map(|entry| format!("{key}.{}", entry.key)).collect::<Vec<_>>().join(", ");

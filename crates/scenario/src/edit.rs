@@ -53,8 +53,8 @@ impl Document {
     }
 
     /// Writes `value` under `key` in place of what stands there, as if the file said so; errors about it are said to be
-    /// of `statement`. Keys are those of [`set`](Self::set). A new `queue.kind` keeps the parameters that the new
-    /// discipline knows too.
+    /// of `statement`. Keys are those of [`set`](Self::set). A new `queue.kind`, for which a text under `queue` is
+    /// short, keeps the parameters that the new discipline knows too.
     ///
     /// # Errors
     /// There is no such group or link, or the path leads through a value. Whether the key exists and takes the value is
@@ -89,7 +89,11 @@ impl Document {
 }
 
 fn put(root: &mut Table, key: &str, value: &toml::Value, origin: &Origin) -> Result<(), KeyError> {
-    let (path, last) = steps(key)?;
+    let (mut path, mut last) = steps(key)?;
+    if last == "queue" && value.is_str() {
+        path.push(last);
+        last = "kind";
+    }
     let table = walk(root, &path, origin)?;
     if (path.last(), last) == (Some(&"queue"), "kind")
         && let Some(kind) = value.as_str().and_then(|name| name.parse::<Kind>().ok())

@@ -16,6 +16,7 @@
 
 mod application;
 mod bundled;
+mod derived;
 mod document;
 mod dumbbell;
 mod edit;

@@ -133,7 +133,7 @@ fn wrong_options_say_which_option_it_was() {
         ("flows.ftp", "x", &["not said which", "flows.ftp", "flows.cbr"]),
         ("links.a.rate", "1mbit", &["no [[links]]"]),
         ("bottleneck", "1mbit", &["`bottleneck` is a table", "bottleneck.rate"]),
-        ("bottleneck.queue", "red", &["`bottleneck.queue` is a table", "bottleneck.queue.kind"]),
+        ("bottleneck.queue", "chok", &["did you mean \"choke\"?"]),
         ("bottleneck.rate.x", "1", &["`rate` is a value"]),
         ("bottleneck.queue.kind", "chok", &["did you mean \"choke\"?"]),
         ("bottleneck.queue.max", "50p", &["bottleneck.queue.max: min: ", "50p"]),

@@ -21,7 +21,8 @@ A :class:`Simulation` is a run in steps, that can be read and changed on the way
 Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``. Plain numbers and results are
 in bit/s, seconds, bytes and packets, or in the unit that a name ends in, such as ``_ns`` for nanoseconds:
 :func:`rate` and :func:`seconds` read a text. All errors of this package are a :class:`FairlaneError`, except those of
-Python itself, such as ``TypeError`` for an argument of the wrong type.
+Python itself: ``TypeError`` for an argument of the wrong type, ``KeyError`` for a name that a result lacks, ``OSError``
+for a file, ``ImportError`` for a package that is not installed.
 """
 
 from fairlane import disciplines
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
     from fairlane.endpoint import Ecn, Endpoint, Outgoing, OwnEndpoints
     from fairlane.errors import (
+        ArgumentError,
         CongestionError,
         DisciplineError,
         EndpointError,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
         LabError,
         MissingFileError,
         ScenarioError,
+        StateError,
         SweepStopped,
         UnknownKeyError,
     )
@@ -69,6 +72,7 @@ __all__ = [
     "Afd",
     "Application",
     "Ared",
+    "ArgumentError",
     "BackChoke",
     "Bare",
     "Blue",
@@ -149,6 +153,7 @@ __all__ = [
     "Simulation",
     "SomeDiscipline",
     "Sred",
+    "StateError",
     "Stfq",
     "SweepFile",
     "SweepStopped",
@@ -185,6 +190,7 @@ _FILES = {
     "discipline": ("Discipline", "Host", "OwnDiscipline", "SomeDiscipline"),
     "endpoint": ("Ecn", "Endpoint", "Outgoing", "OwnEndpoints"),
     "errors": (
+        "ArgumentError",
         "CongestionError",
         "DisciplineError",
         "EndpointError",
@@ -193,6 +199,7 @@ _FILES = {
         "LabError",
         "MissingFileError",
         "ScenarioError",
+        "StateError",
         "SweepStopped",
         "UnknownKeyError",
     ),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlane import _core
-from fairlane._parquet import Journal, SweepFile, identity
+from fairlane._parquet import Journal, Part, SweepFile, identity, merge
 from fairlane._progress import Progress, shown
+from fairlane._runs import warn
 from fairlane._sent import identity_of, packed
 from fairlane._sweep import Failure, Point, SomeExecutor, Work, distribute, here
 from fairlane.errors import Interrupted, SweepStopped
@@ -68,52 +68,56 @@ def gathered(sweep: Sweep) -> Outcomes:
         return f"{len(memory.parts)} of {len(sweep.points)} points are done; they are in the outcomes of this exception"
 
     try:
-        _distribute(sweep, list(range(len(sweep.points))), memory, rows=False)
+        _distribute(sweep, list(range(len(sweep.points))), memory, rows=False, of=len(sweep.points))
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted: {there()}", outcomes()) from None
     except SweepStopped as error:
         raise SweepStopped(f"{error}; {there()}", outcomes()) from error
-    _warn(list(memory.failures.values()), len(sweep.points))
+    warn(list(memory.failures.values()), len(sweep.points))
     return outcomes()
 
 
-def filed(sweep: Sweep, out: str | os.PathLike[str]) -> SweepFile:
-    """All rows in a file, in the order of the points."""
+def filed(sweep: Sweep, out: str | os.PathLike[str], part: Part | None, *, merged: bool) -> SweepFile:
+    """All rows in a file, in the order of the points; those of a part in its own file, or of all parts merged."""
     path = Path(out)
     own = [[*pair, identity_of(made)] for pair, made in sweep.own.items()]
     own += [[name, group, identity_of(made)] for name, group, made in sweep.parts]
     asked = identity(sweep.document, sweep.points, sweep.disciplines, own, sweep.runs, sweep.at)
-    journal = Journal(path, asked, sweep.points)
+    if merged:
+        written = merge(path, asked, sweep.points)
+        warn(written.failures, len(sweep.points))
+        return written
+    journal = Journal(path, asked, sweep.points, part)
     if journal.finished is not None:
         return journal.finished
+    journal.failures.clear()
+    all_ = len(journal.numbers())
 
     def there() -> str:
-        return (
-            f"{len(journal.at)} of {len(sweep.points)} points are in {path}.part, and the same call goes on from there"
-        )
+        return f"{len(journal.at)} of {all_} points are in {journal.name}, and the same call goes on from there"
 
     try:
-        _distribute(sweep, journal.todo(), journal, rows=True)
+        _distribute(sweep, journal.todo(), journal, rows=True, of=all_)
         written = journal.finish()
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted: {there()}", Outcomes([], of="sweep")) from None
     except SweepStopped as error:
         raise SweepStopped(f"{error}; {there()}") from error
     except OSError as error:
-        raise OSError(error.errno, f"{error.strerror or error}; {there()}", f"{path}.part") from error
+        raise OSError(error.errno, f"{error.strerror or error}; {there()}", str(journal.name)) from error
     finally:
         journal.close()
-    _warn(written.failures, len(sweep.points))
+    warn(written.failures, all_)
     return written
 
 
-def _distribute(sweep: Sweep, todo: list[int], sink: Sink, *, rows: bool) -> None:
-    before = len(sweep.points) - len(todo)
-    with shown(sweep.progress, sweep.runs * len(sweep.points)) as tell:
+def _distribute(sweep: Sweep, todo: list[int], sink: Sink, *, rows: bool, of: int) -> None:
+    before = of - len(todo)
+    with shown(sweep.progress, sweep.runs * of) as tell:
 
         def told(back: int) -> None:
             if tell is not None:
-                tell(sweep.runs * (before + back), sweep.runs * len(sweep.points))
+                tell(sweep.runs * (before + back), sweep.runs * of)
 
         told(0)
         jobs = 1 if sweep.executor is None else sweep.jobs or 1
@@ -129,10 +133,3 @@ def _distribute(sweep: Sweep, todo: list[int], sink: Sink, *, rows: bool) -> Non
                 begin(executor, sweep.chunk, told, stop)
         else:
             begin(sweep.executor, sweep.chunk, told)
-
-
-def _warn(failures: list[Failure] | tuple[Failure, ...], points: int) -> None:
-    if failures:
-        first = failures[0]
-        text = f"{len(failures)} of {points} points failed, the first with {first.kind}: {first.error}"
-        warnings.warn(f"{text}; `failures` has them", RuntimeWarning, stacklevel=4)

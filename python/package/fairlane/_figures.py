@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from fairlane.errors import ArgumentError
 from fairlane.units import quantity
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from fairlane.outcome import Outcome
 
-__all__ = ["COLOURS", "Bars", "Lines", "Trace", "delays", "flows", "series", "shares", "swept"]
+__all__ = ["COLOURS", "Bars", "Lines", "Names", "Trace", "delays", "flows", "series", "shares", "swept"]
 
 COLOURS = ("#0072b2", "#c27c00", "#008060", "#c44601", "#a8548c", "#2d8bc4")
 """The colours of the pages; neighbours differ in lightness too."""
@@ -26,9 +27,9 @@ _LOGARITHMIC = 10.0
 
 
 class Trace(NamedTuple):
-    """A line: its name, its points, half the width of their intervals if there are any, and the number of its colour.
+    """A line: its name, its points, half the width of their intervals if there are any, and its colour and style.
 
-    Without a number each line has its own colour.
+    Without their numbers each line has its own of both.
     """
 
     name: str
@@ -36,10 +37,32 @@ class Trace(NamedTuple):
     y: list[float]
     ci95: list[float] | None
     colour: int | None = None
+    style: int | None = None
+
+
+class Names(NamedTuple):
+    """The names of a key's values in a legend: the number of each is that of a colour, or of a style."""
+
+    title: str
+    values: list[str]
+    coloured: bool
 
 
 class Lines(NamedTuple):
-    """Lines over a common axis. With ``steps`` a value holds until the next; ``ticks`` names places of the axis."""
+    """Lines over a common axis.
+
+    Attributes:
+        x: The label of the horizontal axis.
+        y: That of the vertical one.
+        lines: The lines.
+        steps: True if a value holds until the next.
+        logarithmic: True for a horizontal axis of equal factors.
+        ticks: Names of the places of the horizontal axis, 0 and on.
+        title: The figure's title.
+        legend: The keys that colours and styles stand for; without them the legend has each line.
+        most: The greatest possible value, at which intervals end; the least is 0.
+        colours: Number of colours.
+    """
 
     x: str
     y: str
@@ -48,6 +71,19 @@ class Lines(NamedTuple):
     logarithmic: bool = False
     ticks: list[str] | None = None
     title: str = ""
+    legend: tuple[Names, ...] = ()
+    most: float = math.inf
+
+    @property
+    def colours(self) -> int:
+        """The number of colours that the lines have."""
+        return max((line.colour for line in self.lines if line.colour is not None), default=len(self.lines) - 1) + 1
+
+    def ends(self, line: Trace) -> tuple[list[float], list[float]]:
+        """The ends of a line's intervals: within the range of the quantity."""
+        pairs = list(zip(line.y, line.ci95 or [0.0] * len(line.y), strict=True))
+        low = [max(y - half, min(y, 0.0)) for y, half in pairs]
+        return low, [min(y + half, max(y, self.most)) for y, half in pairs]
 
 
 class Bars(NamedTuple):
@@ -80,7 +116,7 @@ def shares(outcomes: Sequence[Outcome]) -> Bars:
     groups = _rows(outcomes[0], "groups")
     if groups and all("fair_share" in group for group in groups):
         bars.insert(0, ("max-min fair", [(group["name"], 100 * group["fair_share"], None) for group in groups]))
-    return Bars("share of the throughput, %", bars)
+    return Bars("share of the throughput (%)", bars)
 
 
 def flows(outcome: Outcome) -> Lines:
@@ -97,7 +133,7 @@ def flows(outcome: Outcome) -> Lines:
                 _intervals([row for _, row in mine], "throughput_bps", 1e-6),
             )
         )
-    return Lines("flow, the slowest first", "throughput, Mbit/s", lines)
+    return Lines("flow, the slowest first", "throughput (Mb/s)", lines)
 
 
 def delays(outcomes: Sequence[Outcome]) -> Lines:
@@ -113,7 +149,7 @@ def delays(outcomes: Sequence[Outcome]) -> Lines:
             x = [begin / 1e6 for begin, _, _ in bins[:1]] + [upto / 1e6 for _, upto, _ in bins]
             of = label if len(names) == 1 else f"{label}: {name}"
             lines.append(Trace(of, x, [100 * part / below[-1] for part in below] if bins else [], None))
-    return Lines("time in the queue, ms", "packets that waited no longer, %", lines, steps=True)
+    return Lines("time in the queue (ms)", "packets that waited no longer (%)", lines, steps=True)
 
 
 def series(outcome: Outcome) -> tuple[Lines, Lines]:
@@ -134,7 +170,7 @@ def series(outcome: Outcome) -> tuple[Lines, Lines]:
         if average is not None:
             length.setdefault(f"{queue}, average", []).append((moment, average))
     queues = [Trace(name, [x for x, _ in points], [y for _, y in points], None) for name, points in length.items()]
-    return Lines("time, s", "throughput, Mbit/s", throughput), Lines("time, s", "queue, packets", queues)
+    return Lines("time (s)", "throughput (Mb/s)", throughput), Lines("time (s)", "queue (packets)", queues)
 
 
 def swept(
@@ -142,19 +178,20 @@ def swept(
 ) -> list[Lines]:
     """A column of the table of groups against a key: a figure for each value of ``facet``, or one.
 
-    Each has a line for each value of ``hue``, or for each group and combination of the other keys.
+    Each has a line for each group and combination of the other keys: in the colour of its value of ``hue``, or of the
+    key that has the most values, and in the style of the others.
     """
     keys = list(dict.fromkeys(key for outcome in outcomes for key in outcome.point))
     if not keys:
-        raise ValueError("only outcomes of a sweep stand against a key")
+        raise ArgumentError("only outcomes of a sweep stand against a key")
     x = _axis(outcomes, keys, x, {hue, facet})
     of_queue = y.startswith("queue_") and y != "queue_share"
     for name, key in (("hue", hue), ("facet", facet)):
         if key is not None and (key == x or key not in [*keys, *([] if of_queue else [_GROUP])]):
             others = [_GROUP] * (not of_queue) + [other for other in keys if other != x]
-            raise ValueError(f"{name}: {key} cannot be shown so: there are {', '.join(others) or 'no others'}")
+            raise ArgumentError(f"{name}: {key} cannot be shown so: there are {', '.join(others) or 'no others'}")
     if hue is not None and hue == facet:
-        raise ValueError(f"facet: {facet} is already shown by hue")
+        raise ArgumentError(f"facet: {facet} is already shown by hue")
     places = list(dict.fromkeys(str(outcome.point.get(x)) for outcome in outcomes))
     numbers, unit = _scale([outcome.point.get(x) for outcome in outcomes])
     if numbers is None:
@@ -162,25 +199,108 @@ def swept(
         ticks: list[str] | None = places
     else:
         ticks = None
-    figures: dict[str, dict[str, list[tuple[float, float, float | None]]]] = {}
+    logarithmic, (name, factor, most) = _equal_factors(numbers), _named(y)
+    figures: dict[str, dict[Values, list[Cell]]] = {}
     for outcome, number in zip(outcomes, numbers, strict=True):
         for values, value, interval in _cells(outcome, y, of_queue=of_queue):
             title = "" if facet is None else f"{facet.split('.')[-1]}={values.pop(facet, None)}"
             values.pop(x, None)
-            figures.setdefault(title, {}).setdefault(_line(values, hue, y), []).append((number, value, interval))
-    logarithmic, name = _equal_factors(numbers), _named(y)
-    axis = f"{x}, {unit}" if unit else x
+            point = tuple((key, str(value)) for key, value in values.items())
+            cell = number, factor * value, None if interval is None else factor * interval
+            figures.setdefault(title, {}).setdefault(point, []).append(cell)
+    keyed = _Keyed.of([point for figure in figures.values() for point in figure], hue, y)
+    axis = f"{x} ({unit})" if unit else x
     return [
-        Lines(axis, name, _traces(figure, hue), logarithmic=logarithmic, ticks=ticks, title=title)
+        Lines(
+            axis,
+            name,
+            keyed.traces(figure),
+            logarithmic=logarithmic,
+            ticks=ticks,
+            title=title,
+            legend=keyed.legend,
+            most=most,
+        )
         for title, figure in figures.items()
     ]
+
+
+Values: TypeAlias = "tuple[tuple[str, str], ...]"
+"""The keys of a line with their values."""
+
+Cell: TypeAlias = "tuple[float, float, float | None]"
+"""A place, the value there, and half of its interval."""
+
+
+class _Keyed(NamedTuple):
+    """Lines with a colour for each value of one key, and a style for each combination of the others' values."""
+
+    coloured: str | None
+    colours: list[str]
+    styled: list[str]
+    styles: list[str]
+    alone: str
+
+    @staticmethod
+    def of(points: list[Values], hue: str | None, y: str) -> _Keyed:
+        """The keys of lines with these values: a colour for those of ``hue``, or of the key that has the most."""
+        values: dict[str, dict[str, None]] = {}
+        for point in points:
+            for key, value in point:
+                values.setdefault(key, {})[value] = None
+        several = [key for key in values if len(values[key]) > 1 or key == hue]
+        coloured = hue if hue in several else max(several, key=lambda key: len(values[key]), default=None)
+        styled = [key for key in several if key != coloured]
+        kept = dict.fromkeys(_joined(point, styled) for point in points)
+        colours = [] if coloured is None else list(values[coloured])
+        alone = "queue" if y.startswith("queue_") else "all"
+        return _Keyed(coloured, colours, styled, list(kept), alone)
+
+    @property
+    def legend(self) -> tuple[Names, ...]:
+        """What colours and styles stand for."""
+        made = []
+        if self.coloured is not None:
+            made.append(Names(_short(self.coloured), self.colours, coloured=True))
+        if self.styled:
+            made.append(Names(", ".join(map(_short, self.styled)), self.styles, coloured=False))
+        return tuple(made)
+
+    def traces(self, lines: dict[Values, list[Cell]]) -> list[Trace]:
+        """The lines of a figure."""
+        made = []
+        for point, cells in lines.items():
+            cells.sort(key=lambda cell: cell[0])
+            whole = [interval for _, _, interval in cells if interval is not None]
+            ci95 = whole if len(whole) == len(cells) else None
+            of = dict(point)
+            colour = 0 if self.coloured is None else self.colours.index(of[self.coloured])
+            # Without other keys the style says what the colour says, for readers who do not see it.
+            style = self.styles.index(_joined(point, self.styled)) if self.styled else colour
+            named = [of[key] if key == _GROUP else f"{_short(key)}={of[key]}" for key in self._named(of)]
+            name = ", ".join(named) or self.alone
+            made.append(Trace(name, [x for x, _, _ in cells], [y for _, y, _ in cells], ci95, colour, style))
+        return made
+
+    def _named(self, of: dict[str, str]) -> list[str]:
+        """The keys that tell a line from others, in their order; of a single line all."""
+        told = {self.coloured, *self.styled} - {None}
+        return [key for key in of if key in told] if told else list(of)
+
+
+def _joined(point: Values, keys: list[str]) -> str:
+    return ", ".join(value for key, value in point if key in keys)
+
+
+def _short(key: str) -> str:
+    return key.rpartition(".")[2]
 
 
 def _axis(outcomes: Sequence[Outcome], keys: list[str], x: str | None, shown: set[str | None]) -> str:
     """The key of the axis: the one that was asked for, or the one with the most numbers."""
     if x is not None:
         if x not in keys:
-            raise ValueError(f"{x} was not varied: there are {', '.join(keys)}")
+            raise ArgumentError(f"{x} was not varied: there are {', '.join(keys)}")
         return x
     free = [key for key in keys if key not in shown] or keys
     values = {key: [outcome.point.get(key) for outcome in outcomes] for key in free}
@@ -192,57 +312,59 @@ def _cells(outcome: Outcome, y: str, *, of_queue: bool) -> list[tuple[dict[str, 
     """The values of a column in the outcome's table of groups, each with its point and its interval."""
     table = outcome.groups
     if y not in table.columns:
-        raise ValueError(f"there is no column {y!r} in the table of groups: it has {', '.join(table.columns)}")
+        raise ArgumentError(f"there is no column {y!r} in the table of groups: it has {', '.join(table.columns)}")
     intervals = table[f"{y}_ci95"] if f"{y}_ci95" in table.columns else [None] * len(table)
     rows = list(zip(table["group"], table[y], intervals, strict=True))
     cells = []
     for group, value, interval in rows[:1] if of_queue else rows:
         if not isinstance(value, (int, float)):
-            raise ValueError(f"{y} is no number in the row of {group}: {value!r}")  # noqa: TRY004 - it is a value
+            raise ArgumentError(f"{y} is no number in the row of {group}: {value!r}")
         point: dict[str, object] = {**({} if of_queue else {_GROUP: group}), **outcome.point}
         cells.append((point, float(value), interval))
     return cells
 
 
-def _line(values: dict[str, object], hue: str | None, y: str) -> str:
-    """The name of the line with these values."""
-    if hue is not None:
-        others = [f"{key}={value}" for key, value in values.items() if key != hue]
-        # Lines of one hue differ in what follows, which the legend leaves out.
-        return "\n".join([str(values.get(hue)), *others])
-    names = [str(value) if key == _GROUP else f"{key.split('.')[-1]}={value}" for key, value in values.items()]
-    return ", ".join(names) or ("queue" if y.startswith("queue_") else "all")
+_UNITS = {"_bps": ("Mb/s", 1e-6), "_s": ("ms", 1e3), "_packets": ("packets", 1.0), "_bytes": ("bytes", 1.0)}
+"""The units of the pages, by the ending of a column, and their factors."""
+
+_PARTS = ("share", "ratio", "utilisation", "jain")
+"""Columns of parts of a whole; those of the pages are in percent, but for Jain's index."""
 
 
-def _traces(lines: dict[str, list[tuple[float, float, float | None]]], hue: str | None) -> list[Trace]:
-    made = []
-    hues = list(dict.fromkeys(name.split("\n")[0] for name in lines))
-    for name, points in lines.items():
-        points.sort(key=lambda point: point[0])
-        whole = [interval for _, _, interval in points if interval is not None]
-        ci95 = whole if len(whole) == len(points) else None
-        first, *others = name.split("\n")
-        shown = first if hue is None or not others else f"{first}, {', '.join(others)}"
-        colour = None if hue is None else hues.index(first)
-        made.append(Trace(shown, [point[0] for point in points], [point[1] for point in points], ci95, colour))
-    return made
-
-
-def _named(column: str) -> str:
-    """A column's name with its unit."""
-    for ending, unit in (("_bps", "bit/s"), ("_s", "s"), ("_packets", "packets")):
+def _named(column: str) -> tuple[str, float, float]:
+    """A column's name with the unit of the pages, the factor to it, and the greatest value that there can be."""
+    for ending, (unit, factor) in _UNITS.items():
         if column.endswith(ending):
-            return f"{column.removesuffix(ending).replace('_', ' ')}, {unit}"
-    return column.replace("_", " ")
+            return f"{column.removesuffix(ending).replace('_', ' ')} ({unit})", factor, math.inf
+    name = column.replace("_", " ")
+    if column.endswith("jain"):
+        return name, 1.0, 1.0
+    if column.endswith(_PARTS):
+        return f"{name} (%)", 100.0, 100.0
+    return name, 1.0, math.inf
+
+
+_AXIS = {"bit/s": ("Mb/s", 1e6), "s": ("ms", 1e-3)}
+"""The units of the pages for keys, with their sizes."""
 
 
 def _scale(values: Sequence[object]) -> tuple[list[float] | None, str]:
-    """The values as numbers of one unit; ``None`` when they are not."""
-    read = [quantity(value) for value in values]
+    """The values as numbers of one unit, that of the pages; ``None`` when they are not."""
+    read = [_product(value) or quantity(value) for value in values]
     units = {unit for _, unit in filter(None, read)}
     if None in read or len(units) != 1:
         return None, ""
-    return [number for number, _ in filter(None, read)], units.pop()
+    unit = units.pop()
+    shown, size = _AXIS.get(unit, (unit, 1.0))
+    return [number / size for number, _ in filter(None, read)], shown
+
+
+def _product(value: object) -> tuple[float, str] | None:
+    """A size in bandwidth-delay products."""
+    if not isinstance(value, str) or not value.endswith("bdp"):
+        return None
+    number = value.removesuffix("bdp").strip()
+    return (float(number) if number else 1.0), "bdp"
 
 
 def _equal_factors(numbers: Sequence[float]) -> bool:

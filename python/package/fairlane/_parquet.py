@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlane import _core
 from fairlane._sweep import Failure
-from fairlane.errors import ScenarioError
+from fairlane.errors import ArgumentError, ScenarioError
 from fairlane.units import UNITS
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from fairlane._sweep import Point
 
-__all__ = ["Journal", "SweepFile", "identity"]
+__all__ = ["Journal", "Part", "SweepFile", "identity", "merge"]
 
 _KEY = b"fairlane.sweep"
 _ROW_GROUP = 2048
@@ -66,6 +67,44 @@ class SweepFile:
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""
         return f"<SweepFile {str(self.path)!r}: {self.done} of {self.points} points{failed}>"
+
+
+class Part(NamedTuple):
+    """One of several parts of a sweep: every n-th point, so that all parts take about as long.
+
+    Attributes:
+        number: Its number, from 1.
+        of: The number of parts.
+    """
+
+    number: int
+    of: int
+
+    @staticmethod
+    def read(text: str) -> Part:
+        """Reads ``text``, such as ``3/8``.
+
+        Raises:
+            ArgumentError: It is no part.
+            TypeError: It is no text.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"part: expected text such as '3/8', not a {type(text).__name__}")
+        number, _, of = text.partition("/")
+        if number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of):
+            return Part(int(number), int(of))
+        raise ArgumentError(f"part: {text!r} is none: write the part and the number of parts, from 1/8 to 8/8")
+
+    def has(self, point: int) -> bool:
+        """Returns true if the point with the number ``point``, from 0, belongs to it."""
+        return point % self.of + 1 == self.number
+
+    def file(self, path: Path) -> Path:
+        """Returns the file of its points, for a sweep into the file ``path``."""
+        return path.with_name(f"{path.name}.part-{self.number}-of-{self.of}")
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
 
 
 def identity(  # noqa: PLR0913, PLR0917 - they are one thing each
@@ -126,11 +165,13 @@ class Journal:
         failures: The points that failed, by number.
     """
 
-    def __init__(self, path: Path, identity_: dict[str, Any], points: Sequence[Point]) -> None:
-        """Continues an existing journal.
+    def __init__(
+        self, path: Path, identity_: dict[str, Any], points: Sequence[Point], part: Part | None = None
+    ) -> None:
+        """Continues an existing journal, or that of a ``part``.
 
         Raises:
-            ScenarioError: It belongs to another sweep, or another process uses it.
+            ScenarioError: It belongs to another sweep or part, or another process uses it.
         """
         self._pa = _pyarrow()
         if path.suffix != ".parquet":
@@ -138,13 +179,15 @@ class Journal:
         self.path = path
         self._identity = identity_
         self._points = points
+        self._of_part = part
         self.at: dict[int, int] = {}
         self.failures: dict[int, Failure] = {}
         self._texts: set[str] = set()
         self._units: dict[str, set[str | None]] = {}
-        self.finished = self._written()
+        self._filled: set[str] = set()
+        self.finished = self._written() if part is None else None
         if self.finished is None:
-            self._part = path.with_name(path.name + ".part")
+            self._part = path.with_name(path.name + ".part") if part is None else part.file(path)
             self._file = self._part.open("a+b")
             try:
                 _lock(self._file, self._part)
@@ -155,7 +198,17 @@ class Journal:
 
     def todo(self) -> list[int]:
         """The numbers of the points that remain; points that failed before an interruption are tried again."""
-        return [number for number in range(len(self._points)) if number not in self.at]
+        return [number for number in self.numbers() if number not in self.at]
+
+    def numbers(self) -> list[int]:
+        """The numbers of its points."""
+        part = self._of_part
+        return [number for number in range(len(self._points)) if part is None or part.has(number)]
+
+    @property
+    def name(self) -> Path:
+        """The file of the points that are done."""
+        return self._part
 
     def done(self, number: int, result: dict[str, list[Any]]) -> None:
         """Records the rows of a point."""
@@ -175,8 +228,12 @@ class Journal:
             self._file.close()
 
     def finish(self) -> SweepFile:
-        """Writes the file, in the order of the points, and removes the part."""
+        """Writes the file, in the order of the points, and removes the journal; that of a part stays."""
         failures = [self.failures[number] for number in sorted(self.failures)]
+        if self._of_part is not None:
+            self._line({"failures": [list(failure) for failure in failures]})
+            self.close()
+            return SweepFile(self._part, len(self.numbers()), failures)
         beside = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         said = {**self._identity, "of": len(self._points), "failures": [list(failure) for failure in failures]}
         schema = self._schema().with_metadata({_KEY: json.dumps(said)})
@@ -221,21 +278,41 @@ class Journal:
             if line.endswith(b"\n"):
                 with contextlib.suppress(ValueError):
                     value = json.loads(line)
-            if not isinstance(value, dict) or (end and "rows" not in value):
+            if not isinstance(value, dict) or (end and not {"rows", "failures"} & value.keys()):
                 break
             if not end:
                 _same(self._part, value, self._identity)
+            elif "failures" in value:
+                # Of a part that has ended, which a merge needs; the part itself tries them again.
+                self.failures = {failure[0]: Failure(*failure) for failure in value["failures"]}
             else:
-                self.at[value["point"]] = end
-                self._note(value["point"], value["rows"])
+                self._taken(value["point"], value["rows"], end)
             end += len(line)
         self._file.seek(end)
         self._file.truncate()
         if not end:
             self._line(self._identity)
 
+    def _taken(self, number: int, rows: dict[str, list[Any]], place: int) -> None:
+        if self._of_part is not None and not self._of_part.has(number):
+            raise ScenarioError(
+                f"{self._part} has point {number + 1}, which is none of part {self._of_part}: it is a copy of another"
+                " part; remove it, and run this part"
+            )
+        self.at[number] = place
+        self.failures.pop(number, None)
+        self._note(number, rows)
+
+    def copy(self, part: Journal) -> None:
+        """Adds the points of a part."""
+        for number, place in part.at.items():
+            part._file.seek(place)
+            self.done(number, json.loads(part._file.readline())["rows"])
+        self.failures.update(part.failures)
+
     def _note(self, number: int, rows: dict[str, list[Any]]) -> None:
-        """Remembers which keys have values that are text, and the units of their numbers."""
+        """Remembers which columns have values, which keys have text, and the units of their numbers."""
+        self._filled.update(rows)
         for key, _ in self._points[number]:
             column = self._column(key)
             if isinstance(rows[column][0], str):
@@ -245,14 +322,16 @@ class Journal:
             else:
                 self._units.setdefault(column, set()).add(None)
 
-    def _own(self) -> pa.Schema:
-        return self._pa.schema(_core.table("groups", []))
+    def _own(self) -> list[pa.Field]:
+        """The columns of the table of groups that have a value; all of a file without rows."""
+        fields = list(self._pa.schema(_core.table("groups", [])))
+        return [field for field in fields if field.name in self._filled or not self._filled]
 
     def _column(self, key: str) -> str:
         return f"point.{key}" if key in {"outcome", "scenario", "engine", "seed", "runs", "label"} else key
 
     def _schema(self) -> pa.Schema:
-        pa, own = self._pa, list(self._own())
+        pa, own = self._pa, self._own()
         keys = dict.fromkeys(self._column(key) for point in self._points for key, _ in point)
         varied = []
         for key in keys:
@@ -274,6 +353,45 @@ class Journal:
                     values = [number] * length if name == "outcome" else rows.get(name, [None] * length)
                     column.extend(map(_text, values) if name in self._texts else values)
             yield self._pa.table(columns, schema=schema)
+
+
+def merge(path: Path, identity_: dict[str, Any], points: Sequence[Point]) -> SweepFile:
+    """Joins the parts of a sweep into its file, and removes them.
+
+    Raises:
+        ScenarioError: Parts are missing or not finished, are of different numbers of parts, or of another sweep.
+    """
+    begin = f"{path.name}.part-"
+    found = [file.name.removeprefix(begin).split("-of-") for file in path.parent.glob(f"{glob.escape(begin)}*-of-*")]
+    of = {int(names[1]) for names in found if len(names) == 2 and all(map(str.isdecimal, names))}  # noqa: PLR2004 - a part, and of how many
+    if not of:
+        raise ScenarioError(f"there are no parts of {path}: run them first, with part='1/8' to part='8/8'")
+    if len(of) > 1:
+        numbers = " and of ".join(map(str, sorted(of)))
+        raise ScenarioError(
+            f"{path} has parts of {numbers}, whose points are double: remove all of one number of parts"
+        )
+    parts = [Part(number, max(of)) for number in range(1, max(of) + 1)]
+    missing = [str(part) for part in parts if not part.file(path).exists()]
+    if missing:
+        raise ScenarioError(f"these parts of {path} are missing: {', '.join(missing)}; run them")
+    with contextlib.ExitStack() as stack:
+        journals = [stack.enter_context(contextlib.closing(Journal(path, identity_, points, part))) for part in parts]
+        for part, journal in zip(parts, journals, strict=True):
+            there = len(journal.at) + len(journal.failures)
+            if there < len(journal.numbers()):
+                of_all = f"{there} of its {len(journal.numbers())} points"
+                raise ScenarioError(f"{journal.name} has {of_all}: run the rest of it, with part='{part}'")
+        whole = Journal(path, identity_, points)
+        if whole.finished is None:
+            for journal in journals:
+                whole.copy(journal)
+            written = whole.finish()
+        else:
+            written = whole.finished
+    for part in parts:
+        part.file(path).unlink()
+    return written
 
 
 def _text(value: str | float | None) -> str | None:

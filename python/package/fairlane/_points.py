@@ -9,7 +9,7 @@ from fairlane import _core
 from fairlane._labels import labelled, names
 from fairlane._values import instance, items_of, native, number_of, setting
 from fairlane.config import QueueConfig
-from fairlane.errors import Interrupted, ScenarioError
+from fairlane.errors import ArgumentError, Interrupted, ScenarioError
 from fairlane.outcome import Outcomes
 
 TYPE_CHECKING = False
@@ -58,7 +58,7 @@ class Plan:
 
         Raises:
             ScenarioError: A point is not valid.
-            ValueError: A point has two of its parts written in Python.
+            ArgumentError: A point has two of its parts written in Python.
             Interrupted: Ctrl-C.
         """
         from fairlane._signals import CtrlC
@@ -76,7 +76,7 @@ class Plan:
         """Checks every point. Returns false after Ctrl-C."""
         for point in self.points if self.own else ():
             if sum(pair in self.own for pair in point) > 1:
-                raise ValueError(
+                raise ArgumentError(
                     "a point of a sweep has one discipline or congestion control written in Python at most"
                 )
         plain = [[pair for pair in point if pair not in self.own] for point in self.points]

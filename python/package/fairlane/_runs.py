@@ -10,17 +10,17 @@ from fairlane._labels import parameters
 from fairlane._progress import shown
 from fairlane._values import cores, count, instance
 from fairlane.config import QueueConfig
-from fairlane.errors import Interrupted
+from fairlane.errors import ArgumentError, Interrupted, ScenarioError
 from fairlane.outcome import Outcome, Outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from fairlane._points import Plan
     from fairlane._progress import Progress
-    from fairlane._sweep import Point
+    from fairlane._sweep import Failure, Point
     from fairlane.application import OwnApplication
     from fairlane.congestion import OwnCongestion
     from fairlane.discipline import OwnDiscipline, SomeDiscipline
@@ -38,6 +38,7 @@ __all__ = [
     "only",
     "run",
     "swept",
+    "warn",
     "watched",
     "with_brought",
     "with_queue",
@@ -54,7 +55,7 @@ class How:
 
         Raises:
             TypeError: A value is not a number.
-            ValueError: One is out of range.
+            ArgumentError: One is out of range.
         """
         self.runs = count("runs", runs)
         self.jobs = cores(jobs)
@@ -187,10 +188,10 @@ def check_at(document: _core.Document, at: str | None) -> None:
     """Checks that outcomes have a queue of this name.
 
     Raises:
-        ValueError: They have not.
+        ArgumentError: They have not.
     """
     if at is not None and at not in (names := document.reported()):
-        raise ValueError(f"at: outcomes have no queue {at!r}; name one of them: {', '.join(names)}")
+        raise ArgumentError(f"at: outcomes have no queue {at!r}; name one of them: {', '.join(names)}")
 
 
 def shown_at(done: list[_core.Outcome], at: str | None) -> list[_core.Outcome]:
@@ -199,12 +200,26 @@ def shown_at(done: list[_core.Outcome], at: str | None) -> list[_core.Outcome]:
 
 
 def swept(document: _core.Document, plan: Plan, how: How, at: str | None, brought: Brought) -> Outcomes:
-    """A sweep, all in memory."""
-    ordered, interrupted = at_points(document, plan.points, plan.disciplines, plan.own, brought, how)
+    """A sweep, all in memory. A point whose part written in Python fails costs this point alone."""
+    failures: list[Failure] = []
+    ordered, interrupted = at_points(document, plan.points, plan.disciplines, plan.own, brought, how, failures)
     if interrupted:
         # A partial outcome is left out, since it would look like a complete one.
         ordered = [outcome for outcome in ordered if not outcome.partial]
-    return all_of(document, shown_at(ordered, at), "sweep", interrupted=interrupted)
+    outcomes = all_of(document, shown_at(ordered, at), "sweep", interrupted=interrupted, failures=failures)
+    warn(failures, len(plan.points))
+    return outcomes
+
+
+def warn(failures: Sequence[Failure], points: int) -> None:
+    """Warns of the points of a sweep that failed."""
+    if failures:
+        import warnings
+
+        first = failures[0]
+        place = ", ".join(f"{key} = {value}" for key, value in first.point.items())
+        text = f"{len(failures)} of {points} points failed, the first ({place}) with {first.kind}: {first.error}"
+        warnings.warn(f"{text}; `failures` has them", RuntimeWarning, stacklevel=4)
 
 
 def at_points(  # noqa: PLR0913, PLR0917 - they are one thing each
@@ -214,11 +229,12 @@ def at_points(  # noqa: PLR0913, PLR0917 - they are one thing each
     own: Mapping[tuple[str, str], Callable[..., Any]],
     brought: Brought,
     how: How,
+    failures: list[Failure] | None = None,
 ) -> tuple[list[_core.Outcome], bool]:
     """The outcomes at points: first of those without anything written in Python together, then of the others in turn.
 
     ``own`` has disciplines and congestion controls written in Python by the key and the text that stands for one;
-    ``brought`` has the parts that all points share.
+    ``brought`` has the parts that all points share. A point that fails is added to ``failures``, if that is given.
     """
     ours = [point for point in points if not brought and all(pair not in own for pair in point)]
     done: list[_core.Outcome] = []
@@ -229,19 +245,32 @@ def at_points(  # noqa: PLR0913, PLR0917 - they are one thing each
             done, interrupted = _core.sweep(document, ours, disciplines, options)
     rest = iter(done)
     ordered: list[_core.Outcome] = []
-    for point in points:
+    for number, point in enumerate(points):
         key, made = next(((pair[0], own[pair]) for pair in point if pair in own), ("", None))
         if made is None and not brought:
             ordered += [outcome for outcome in [next(rest, None)] if outcome is not None]
         elif not interrupted:
             here = document.at([pair for pair in point if pair not in own], disciplines)
             group = key.removeprefix("flows.").removesuffix(".cc")
-            if made is not None and key == f"flows.{group}.cc":
-                outcomes, interrupted = _own(here, None, how, None, brought.with_congestion(group, made))
-            else:
-                outcomes, interrupted = _own(here, made, how, None, brought, key or None)
+            try:
+                if made is not None and key == f"flows.{group}.cc":
+                    outcomes, interrupted = _own(here, None, how, None, brought.with_congestion(group, made))
+                else:
+                    outcomes, interrupted = _own(here, made, how, None, brought, key or None)
+            except Exception as error:
+                # A point that is not valid is a mistake of the sweep.
+                if failures is None or isinstance(error, ScenarioError):
+                    raise
+                failures.append(_failure(number, point, error))
+                continue
             ordered += [outcome.named(None, point) for outcome in outcomes]
     return ordered, interrupted
+
+
+def _failure(number: int, point: Point, error: Exception) -> Failure:
+    from fairlane._sweep import Failure
+
+    return Failure(number, dict(point), type(error).__name__, str(error))
 
 
 def _choice(queue: str | QueueConfig) -> str | tuple[str, dict[str, Any]]:
@@ -266,16 +295,23 @@ def labelled(
     return [outcome.named(label, point) for outcome, label, point in named], interrupted
 
 
-def compared(document: _core.Document, queues: list[SomeDiscipline], how: How) -> tuple[list[_core.Outcome], bool]:
-    """The outcomes with each discipline, in order: first the library's together, then those of Python in turn."""
+def compared(
+    document: _core.Document, queues: list[SomeDiscipline], how: How, brought: Brought
+) -> tuple[list[_core.Outcome], bool]:
+    """The outcomes with each discipline, in order: first the library's together, then those of Python in turn.
+
+    With parts of flows written in Python all take turns.
+    """
+    if brought:
+        return _in_turn(document, queues, how, brought)
     ours = [queue for queue in queues if isinstance(queue, (str, QueueConfig))]
     own = [queue for queue in queues if not isinstance(queue, (str, QueueConfig))]
     for given in own:
         _callable(instance(given))
     done: list[_core.Outcome] = []
     interrupted = False
-    if ours or not own:
-        with shown(how.progress, how.runs * max(len(ours), 1)) as tell:
+    if ours:
+        with shown(how.progress, how.runs * len(ours)) as tell:
             choices = [_choice(queue) for queue in ours]
             done, interrupted = _core.compare(document, choices, how.options(recorded=True, tell=tell))
     if interrupted or not own:
@@ -289,6 +325,18 @@ def compared(document: _core.Document, queues: list[SomeDiscipline], how: How) -
             made, interrupted = _own(document, _callable(queue), how, Watch(), Brought())
             ordered += made
     return ordered, interrupted
+
+
+def _in_turn(
+    document: _core.Document, queues: list[SomeDiscipline], how: How, brought: Brought
+) -> tuple[list[_core.Outcome], bool]:
+    done: list[_core.Outcome] = []
+    for queue in queues:
+        made, interrupted = with_brought(document, queue, brought, how, Watch())
+        done += made
+        if interrupted:
+            return done, True
+    return done, False
 
 
 def watched(
@@ -365,14 +413,21 @@ def only(document: _core.Document, done: tuple[list[_core.Outcome], bool]) -> Ou
     return all_of(document, outcomes, "run", interrupted=interrupted)[0]
 
 
-def all_of(document: _core.Document, done: list[_core.Outcome], of: str, *, interrupted: bool) -> Outcomes:
+def all_of(
+    document: _core.Document,
+    done: list[_core.Outcome],
+    of: str,
+    *,
+    interrupted: bool,
+    failures: Sequence[Failure] = (),
+) -> Outcomes:
     """The outcomes of a run, a comparison or a sweep, as ``of`` says.
 
     Raises:
         Interrupted: They were interrupted.
     """
     text = document.to_toml()
-    outcomes = Outcomes([Outcome(outcome, text) for outcome in done], of=of, scenario=text)
+    outcomes = Outcomes([Outcome(outcome, text) for outcome in done], of=of, scenario=text, failures=failures)
     if interrupted and not outcomes:
         raise Interrupted("interrupted before anything was measured", outcomes)
     if interrupted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fairlane._values import native
+from fairlane.errors import ArgumentError
 from fairlane.units import UNITS, quantity
 
 if TYPE_CHECKING:
@@ -75,12 +76,14 @@ def dataset(outcomes: Outcomes) -> xr.Dataset:
     if frame["queue"].nunique() > 1:
         dimensions.append("queue")
     if frame.duplicated(dimensions).any():
-        raise ValueError(
+        raise ArgumentError(
             f"several outcomes have the same {' and '.join(dimensions)}, so they have no place of their own"
         )
     others = [name for name in frame if name not in dimensions and name != "outcome"]
     numbers = [name for name in others if frame[name].dtype.kind in "fiu"]
-    made: xr.Dataset = frame.set_index(dimensions)[numbers].to_xarray()
+    given = {name: list(dict.fromkeys(frame[name])) for name in dimensions}
+    # In the order that was asked for: xarray sorts by itself.
+    made: xr.Dataset = frame.set_index(dimensions)[numbers].to_xarray().reindex(given)
     for name, unit in units.items():
         made[name].attrs["units"] = unit
     return made

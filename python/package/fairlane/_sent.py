@@ -9,6 +9,8 @@ import inspect
 import pickle
 from typing import TYPE_CHECKING, Any
 
+from fairlane.errors import ArgumentError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,7 +21,7 @@ def packed(key: str, made: Callable[..., object]) -> bytes:
     """The bytes from which a worker gets ``made``: its module and name, or with cloudpickle its code if need be.
 
     Raises:
-        ValueError: It has no module that workers can import, and there is no cloudpickle; or it cannot be sent.
+        ArgumentError: It has no module that workers can import, and there is no cloudpickle; or it cannot be sent.
     """
     try:
         import cloudpickle
@@ -29,14 +31,14 @@ def packed(key: str, made: Callable[..., object]) -> bytes:
             # The program itself is another one on a worker.
             if b"__main__" not in sent:
                 return sent
-        raise ValueError(
+        raise ArgumentError(
             f"{key}: workers cannot import {_name(made)}: put it at the top of a module that they have, or install"
             " cloudpickle (pip install cloudpickle), which sends its code"
         ) from None
     try:
         return bytes(cloudpickle.dumps(made))
     except (pickle.PicklingError, TypeError) as error:
-        raise ValueError(f"{key}: {_name(made)} cannot be sent to a worker: {error}") from error
+        raise ArgumentError(f"{key}: {_name(made)} cannot be sent to a worker: {error}") from error
 
 
 def loaded(sent: bytes | Callable[..., object]) -> Callable[..., Any]:

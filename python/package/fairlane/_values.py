@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlane import _core
+from fairlane.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,13 +111,13 @@ def count(name: str, value: object, *, least: int = 1, most: int = _MOST) -> int
 
     Raises:
         TypeError: It is no whole number.
-        ValueError: It is out of range.
+        ArgumentError: It is out of range.
     """
     number = native(value)
     if not isinstance(number, int):
         raise TypeError(f"{name}: expected a whole number, not a {type(value).__name__}")
     if not least <= number <= most:
-        raise ValueError(f"{name}: {number} is out of range: it must be from {least} to {most}")
+        raise ArgumentError(f"{name}: {number} is out of range: it must be from {least} to {most}")
     return number
 
 
@@ -125,7 +126,7 @@ def cores(jobs: object) -> int | None:
 
     Raises:
         TypeError: It is neither a whole number nor ``None``.
-        ValueError: It is out of range.
+        ArgumentError: It is out of range.
     """
     return None if jobs is None else count("jobs", jobs, most=_core.MOST_THREADS)
 

@@ -13,14 +13,14 @@ from fairlane._runs import factory
 from fairlane._runs import labelled as named
 from fairlane._signals import CtrlC
 from fairlane._values import cores, count, with_unit
-from fairlane.config import QueueConfig
+from fairlane.config import QueueConfig, by_name
 from fairlane.errors import Interrupted, MissingFileError
 from fairlane.outcome import Outcome, Outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from fairlane.discipline import OwnDiscipline
+    from fairlane.discipline import SomeDiscipline
 
 __all__ = ["replay"]
 
@@ -30,10 +30,7 @@ FlowsBy = Literal["five-tuple", "inner", "address-pair", "source-address", "dest
 
 def replay(  # noqa: PLR0913 - all have defaults but two
     capture: str | os.PathLike[str],
-    queues: QueueConfig
-    | OwnDiscipline
-    | Mapping[str, QueueConfig | OwnDiscipline]
-    | Iterable[QueueConfig | OwnDiscipline],
+    queues: SomeDiscipline | Mapping[str, SomeDiscipline] | Iterable[SomeDiscipline],
     *,
     rate: str | float,
     seed: int = 1,
@@ -48,8 +45,8 @@ def replay(  # noqa: PLR0913 - all have defaults but two
 
     Args:
         capture: A file of the form pcap or pcapng, also compressed by gzip.
-        queues: One discipline, or several, or a mapping of labels to them, as in :meth:`fairlane.Scenario.compare`.
-            Those written in Python take turns on one core.
+        queues: One discipline, or several, or a mapping of labels to them, as in :meth:`fairlane.Scenario.compare`. A
+            name has its defaults. Those written in Python take turns on one core.
         rate: The rate of the link that they feed, such as ``10mbit``, or a number in bit/s.
         seed: The seed of all randomness, 0 to 2**63 - 1.
         flows: The packets that are one flow: ``five-tuple`` for those with the same addresses, protocol and ports,
@@ -62,18 +59,19 @@ def replay(  # noqa: PLR0913 - all have defaults but two
         An outcome for each queue, in order.
 
     Raises:
-        TypeError: A discipline is not one of the library's classes.
-        ValueError: ``flows`` has another value.
+        TypeError: A discipline is none.
+        ArgumentError: ``flows`` has another value.
         ScenarioError: The capture cannot be read, or a discipline cannot be built.
         MissingFileError: There is no such capture.
         Interrupted: Ctrl-C; it has the outcomes measured until then.
     """
     threads = cores(jobs)
     link = with_unit("rate", rate, "rate"), count("seed", seed, least=0, most=2**63 - 1), flows
-    alone = isinstance(queues, QueueConfig) or callable(queues)
+    alone = isinstance(queues, (str, QueueConfig)) or callable(queues)
     several, labels = labelled([queues] if alone else queues)  # type: ignore[arg-type, list-item] # checked below
+    several = [by_name(queue) for queue in several]
     for queue in several:
-        if isinstance(queue, str) or not (isinstance(queue, QueueConfig) or callable(queue)):
+        if not (isinstance(queue, QueueConfig) or callable(queue)):
             raise TypeError(f"queues: a discipline is one such as fairlane.Choke(), not a {type(queue).__name__}")
     path = os.fsdecode(capture)
     if not os.path.lexists(path):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from fairlane.explanation import Explanation
 
-__all__ = ["QueueConfig"]
+__all__ = ["QueueConfig", "by_name"]
 
 
 class QueueConfig:
@@ -94,3 +94,19 @@ def _again(cls: type[QueueConfig], given: dict[str, Any]) -> QueueConfig:
     made = object.__new__(cls)
     QueueConfig.__init__(made, given)
     return made
+
+
+def by_name(queue: Any) -> Any:  # noqa: ANN401 - anything may be given
+    """Returns the discipline that ``queue`` names, with its defaults; anything else as it is.
+
+    Raises:
+        ScenarioError: There is no such discipline; the text has the nearest one.
+    """
+    if not isinstance(queue, str):
+        return queue
+    from fairlane import disciplines
+
+    # The name is checked first, and each name has its file.
+    _core.check((queue, {}))
+    made: Any = next(cls for cls in disciplines.ALL if cls.kind == queue)
+    return made()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fairlane.papers import Claim
 
 __all__ = [
+    "ArgumentError",
     "CongestionError",
     "DisciplineError",
     "EndpointError",
@@ -20,6 +21,7 @@ __all__ = [
     "LabError",
     "MissingFileError",
     "ScenarioError",
+    "StateError",
     "SweepStopped",
     "UnknownKeyError",
 ]
@@ -27,6 +29,14 @@ __all__ = [
 
 class FairlaneError(Exception):
     """The base class of this package's errors. :class:`Interrupted` is none, since Ctrl-C is no error."""
+
+
+class ArgumentError(FairlaneError, ValueError):
+    """An argument that is out of range, or that does not fit the others; the text has its name and the remedy."""
+
+
+class StateError(FairlaneError, RuntimeError):
+    """A call for which it is too early or too late, such as a step of a simulation that has failed."""
 
 
 class ScenarioError(FairlaneError, ValueError):

@@ -19,9 +19,11 @@ import numpy as np
 from fairlane._values import count
 from fairlane.congestion import CongestionControl
 from fairlane.discipline import Discipline
-from fairlane.scenario import Scenario
+from fairlane.errors import ArgumentError, StateError
+from fairlane.scenario import Scenario, scenario_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
@@ -105,16 +107,16 @@ class _Stepped(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"]):
         """Returns the simulation of the episode, and the number that is the action, clipped; ``what`` names it.
 
         Raises:
-            ValueError: The action is not a number.
-            RuntimeError: The environment was not reset, or the episode is over.
+            ArgumentError: The action is not a number.
+            StateError: The environment was not reset, or the episode is over.
         """
         if self.simulation is None:
-            raise RuntimeError("call reset() before the first step()")
+            raise StateError("call reset() before the first step()")
         if self.simulation.now >= self.simulation.end:
-            raise RuntimeError("the episode is over: call reset()")
+            raise StateError("the episode is over: call reset()")
         number = float(np.clip(np.asarray(action, np.float64).reshape(-1)[0], least, most))
         if np.isnan(number):
-            raise ValueError(f"action: nan is not a {what}")
+            raise ArgumentError(f"action: nan is not a {what}")
         return self.simulation, number
 
     def _advance(self, simulation: Simulation) -> float:
@@ -146,8 +148,8 @@ class QueueEnv(_Stepped):
     numbers, so the same seed and actions give the same episode on every platform.
 
     Args:
-        scenario: The scenario, which describes a queue; by default eight flows of CUBIC share 10 Mbit/s for 20 s, with
-            a round-trip time of 40 ms.
+        scenario: The scenario, or its file or name, which describes a queue; by default eight flows of CUBIC share
+            10 Mbit/s for 20 s, with a round-trip time of 40 ms.
         interval_s: The time between two actions in seconds, above 0.
         rtt_s: The round-trip time without a queue in seconds, above 0: a queue as long halves the reward.
         most: The largest probability, above 0 and at most 1.
@@ -161,13 +163,13 @@ class QueueEnv(_Stepped):
             gives all numbers of a finished episode.
 
     Raises:
-        ValueError: A value is out of its range, or there is no such queue.
+        ArgumentError: A value is out of its range, or there is no such queue.
         ScenarioError: The scenario describes no queue; raised by :meth:`reset`.
     """
 
     def __init__(  # noqa: PLR0913 - all have defaults
         self,
-        scenario: Scenario | None = None,
+        scenario: Scenario | str | os.PathLike[str] | None = None,
         *,
         interval_s: float = 0.1,
         rtt_s: float = 0.04,
@@ -177,10 +179,10 @@ class QueueEnv(_Stepped):
     ) -> None:
         for name, value, bound in (("interval_s", interval_s, np.inf), ("rtt_s", rtt_s, np.inf), ("most", most, 1.0)):
             if not 0 < value <= bound:
-                raise ValueError(
+                raise ArgumentError(
                     f"{name}: {value} is out of range: it must be above 0" + " and at most 1" * (bound == 1)
                 )
-        self.scenario = _usual() if scenario is None else scenario.copy()
+        self.scenario = _usual() if scenario is None else scenario_of(scenario).copy()
         self.observation_space = gymnasium.spaces.Box(
             np.zeros(4, np.float32), np.array([_LONGEST_S, 1, 1, most], np.float32)
         )
@@ -227,8 +229,8 @@ class QueueEnv(_Stepped):
             and a dict with ``time_s``, the time in seconds.
 
         Raises:
-            ValueError: The action is not a number.
-            RuntimeError: The environment was not reset, or the episode is over.
+            ArgumentError: The action is not a number.
+            StateError: The environment was not reset, or the episode is over.
         """
         simulation, probability = self._running(action, "probability", 0.0, self._most)
         for discipline in self._disciplines:
@@ -337,8 +339,8 @@ class CongestionEnv(_Stepped):
     numbers, so the same seed and actions give the same episode on every platform.
 
     Args:
-        scenario: The scenario; by default one flow crosses 10 Mbit/s for 20 s, with a round-trip time of 40 ms and a
-            queue of 100 packets.
+        scenario: The scenario, or its file or name; by default one flow crosses 10 Mbit/s for 20 s, with a round-trip
+            time of 40 ms and a queue of 100 packets.
         control: ``window`` or ``rate``.
         group: The name of the group with the flow, which has one flow of TCP.
         interval_s: The time between two actions in seconds, above 0.
@@ -352,12 +354,12 @@ class CongestionEnv(_Stepped):
             gives all numbers of a finished episode.
 
     Raises:
-        ValueError: A value is out of its range, or the group has not one flow.
+        ArgumentError: A value is out of its range, or the group has not one flow.
     """
 
     def __init__(  # noqa: PLR0913 - all have defaults
         self,
-        scenario: Scenario | None = None,
+        scenario: Scenario | str | os.PathLike[str] | None = None,
         *,
         control: str = "window",
         group: str = "ftp",
@@ -367,13 +369,13 @@ class CongestionEnv(_Stepped):
     ) -> None:
         for name, value in (("interval_s", interval_s), ("rtt_s", rtt_s)):
             if not 0 < value < np.inf:
-                raise ValueError(f"{name}: {value} is out of range: it must be above 0")
+                raise ArgumentError(f"{name}: {value} is out of range: it must be above 0")
         if control not in {"window", "rate"}:
-            raise ValueError(f"control: {control!r} is neither 'window' nor 'rate'")
-        self.scenario = _one() if scenario is None else scenario.copy()
+            raise ArgumentError(f"control: {control!r} is neither 'window' nor 'rate'")
+        self.scenario = _one() if scenario is None else scenario_of(scenario).copy()
         flows = [name for name in self.scenario._document.flow_names() if name.rpartition("/")[0] == group]  # noqa: SLF001
         if len(flows) != 1:
-            raise ValueError(f"group: {group!r} has {len(flows)} flows, and one is controlled: set its count to 1")
+            raise ArgumentError(f"group: {group!r} has {len(flows)} flows, and one is controlled: set its count to 1")
         self.observation_space = gymnasium.spaces.Box(
             np.array([0, 0, 0, -1], np.float32), np.array([1, 1, 1, 1], np.float32)
         )
@@ -418,8 +420,8 @@ class CongestionEnv(_Stepped):
             throughput in the step in bit/s, and ``rtt_s``, the smoothed round-trip time in seconds.
 
         Raises:
-            ValueError: The action is not a number.
-            RuntimeError: The environment was not reset, or the episode is over.
+            ArgumentError: The action is not a number.
+            StateError: The environment was not reset, or the episode is over.
         """
         simulation, power = self._running(action, "number", -1.0, 1.0)
         for steered in self._steered:

@@ -21,8 +21,9 @@ from fairlane._runs import with_queue
 from fairlane._signals import CtrlC
 from fairlane._values import count, instance
 from fairlane.config import QueueConfig
-from fairlane.errors import Interrupted, LabError
+from fairlane.errors import ArgumentError, Interrupted, LabError
 from fairlane.outcome import Outcome, Outcomes
+from fairlane.scenario import scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +45,7 @@ _LOOK_EVERY_S = 0.1
 
 
 def lab(  # noqa: PLR0913 - all have defaults but one
-    scenario: Scenario,
+    scenario: Scenario | str | os.PathLike[str],
     *,
     where: Literal["guest", "host"] = "guest",
     queue: str | QueueConfig | None = None,
@@ -64,7 +65,7 @@ def lab(  # noqa: PLR0913 - all have defaults but one
     simulator's, and between the kernel's discipline and the library's, are warnings.
 
     Args:
-        scenario: A dumbbell with TCP and UDP.
+        scenario: A dumbbell with TCP and UDP, or what :meth:`fairlane.Scenario.from_toml` reads, such as ``lab-fig3``.
         where: ``guest``: in virtual machines whose clock counts instructions, where a seed names a run; it needs QEMU
             and, once, ``fairlane lab --setup``. ``host``: on this machine's kernel in real time; it needs root.
         queue: Another discipline of the library for the bottleneck.
@@ -84,7 +85,7 @@ def lab(  # noqa: PLR0913 - all have defaults but one
 
     Raises:
         TypeError: ``queue`` is not a discipline of the library.
-        ValueError: ``where`` is another word.
+        ArgumentError: ``where`` is another word.
         ScenarioError: The scenario is not valid with ``seed`` and ``queue``.
         LabError: There is no program, it refuses the scenario or the machine, or the queue was not the bottleneck; it
             has the outcomes of those labs that succeeded.
@@ -93,8 +94,8 @@ def lab(  # noqa: PLR0913 - all have defaults but one
     if sys.platform != "linux":
         raise LabError("the lab needs Linux; scenario.run() simulates on any system")
     if where not in {"guest", "host"}:
-        raise ValueError(f'where: a lab is run in a "guest" or on the "host", not {where!r}')
-    document = scenario._seeded(seed)  # noqa: SLF001 - of this package
+        raise ArgumentError(f'where: a lab is run in a "guest" or on the "host", not {where!r}')
+    document = scenario_of(scenario)._seeded(seed)  # noqa: SLF001 - of this package
     if queue is not None:
         if not isinstance(instance(queue), (str, QueueConfig)):
             raise TypeError(f'queue: a lab has one of the library\'s, such as "choke", not a {type(queue).__name__}')

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 
 from fairlane import _core
+from fairlane.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,13 +173,13 @@ class Outcome:
         """Counts of flows and queues in each interval.
 
         Raises:
-            ValueError: It was not recorded: use ``run(series="100ms")``.
+            ArgumentError: It was not recorded: use ``run(series="100ms")``.
         """
         from fairlane.table import Series, Table
 
         flows, queues = self._core.series(of_queues=False), self._core.series(of_queues=True)
         if flows is None or queues is None:
-            raise ValueError('no series was asked for: run(series="100ms") keeps one')
+            raise ArgumentError('no series was asked for: run(series="100ms") keeps one')
         return Series(Table(flows), Table(queues))
 
     @property
@@ -186,13 +187,13 @@ class Outcome:
         """Every event of every packet at every queue.
 
         Raises:
-            ValueError: It was not recorded: use ``run(trace=True)``.
+            ArgumentError: It was not recorded: use ``run(trace=True)``.
         """
         from fairlane.table import Table
 
         trace = self._core.trace
         if trace is None:
-            raise ValueError("no trace was asked for: run(trace=True) keeps one")
+            raise ArgumentError("no trace was asked for: run(trace=True) keeps one")
         return Table(trace)
 
     @property
@@ -380,7 +381,7 @@ class Outcomes(Sequence[Outcome]):
 
         Raises:
             ImportError: xarray is not installed.
-            ValueError: Two outcomes have the same point.
+            ArgumentError: Two outcomes have the same point.
         """
         from fairlane._selection import dataset
 
@@ -425,7 +426,8 @@ class Outcomes(Sequence[Outcome]):
 def _table(name: str, outcomes: Iterable[Outcome]) -> Table:
     from fairlane.table import Table
 
-    return Table(_core.table(name, [outcome._core for outcome in outcomes]))  # noqa: SLF001 - of the same module
+    table = _core.table(name, [outcome._core for outcome in outcomes])  # noqa: SLF001 - of the same module
+    return Table(table.filled())
 
 
 def _page(of: str, outcomes: list[Outcome], scenario: str, path: str | os.PathLike[str] | None) -> str | Path:

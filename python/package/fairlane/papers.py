@@ -112,7 +112,7 @@ def show(id: str) -> list[Claim]:  # noqa: A002 - the word of the command line
     """The claim named ``id``, or all claims of the paper ``id``, or all whose names begin with ``id``.
 
     Raises:
-        ValueError: There is no such claim.
+        ArgumentError: There is no such claim.
     """
     return [_claim(claim) for claim in json.loads(_core.claims([id]))]
 
@@ -135,7 +135,7 @@ def run(
         progress: True to show a bar, or a function that is called with the number of finished runs and the total.
 
     Raises:
-        ValueError: There is no such claim.
+        ArgumentError: There is no such claim.
         Interrupted: Ctrl-C; its ``claims`` are judged by the finished runs. For runs of hours use
             ``fairlane paper run``, which continues after an interruption.
     """

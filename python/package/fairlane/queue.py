@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane import _core
 from fairlane._values import count, instance, with_unit
-from fairlane.config import QueueConfig
+from fairlane.config import QueueConfig, by_name
 from fairlane.discipline import Host
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class Queue:
     The same seed and the same calls give the same decisions, on every platform.
 
     Args:
-        discipline: One of the library's, such as ``fairlane.Choke(limit=300)``, or a class of your own: see
-            :class:`fairlane.Discipline`.
+        discipline: One of the library's, such as ``fairlane.Choke(limit=300)``, its name for its defaults, or a class
+            of your own: see :class:`fairlane.Discipline`.
         rate: The rate of the link that it feeds, such as ``10mbit``, or a number in bit/s.
         seed: The seed of its randomness, 0 to 2**64 - 1.
 
@@ -81,11 +81,11 @@ class Queue:
     """
 
     def __init__(
-        self, discipline: QueueConfig | Callable[[Host], object], *, rate: str | float = "10mbit", seed: int = 1
+        self, discipline: str | QueueConfig | Callable[[Host], object], *, rate: str | float = "10mbit", seed: int = 1
     ) -> None:
         rate = with_unit("rate", rate, "rate")
         count("seed", seed, least=0, most=_LARGEST)
-        instance(discipline)
+        discipline = by_name(instance(discipline))
         if isinstance(discipline, QueueConfig):
             self._core = _core.Queue.of(discipline._as_given(), rate, seed)  # noqa: SLF001 - it is made for this
             self._name = repr(discipline)

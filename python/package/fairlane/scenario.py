@@ -10,7 +10,7 @@ from fairlane._labels import labelled
 from fairlane._points import Plan
 from fairlane._values import changes_of, count, plain, with_unit
 from fairlane.config import QueueConfig
-from fairlane.errors import MissingFileError, ScenarioError
+from fairlane.errors import ArgumentError, MissingFileError, ScenarioError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fairlane.outcome import Outcome, Outcomes
     from fairlane.simulation import Simulation
 
-__all__ = ["Scenario"]
+__all__ = ["Scenario", "scenario_of"]
 
 
 class Scenario:
@@ -58,11 +58,12 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, source: str | os.PathLike[str]) -> Scenario:
-        """Reads a scenario from a file, or from its text.
+        """Reads a scenario from a file, from its text, or one that the package has by its name.
 
         Args:
-            source: The file's path, or the text of a scenario, which :meth:`to_toml` returns: text with a line break,
-                which every scenario has and no path does.
+            source: The file's path, the name of a scenario of ``fairlane scenarios`` such as ``choke-fig3``, before
+                which a file takes precedence, or the text of a scenario, which :meth:`to_toml` returns: text with a
+                line break, which every scenario has and no path does.
 
         Raises:
             ScenarioError: It cannot be read, or is not valid; the text contains the place and the remedy.
@@ -153,7 +154,9 @@ class Scenario:
                 in Linux, with the preset ``modern``.
             window: TCP's largest window in packets; the file's default when it is not given.
             start: The range of the flows' starts, drawn uniformly, such as ``0s..1s``.
-            preset: TCP's parameters by name: ``ns2-1999``, ``modern`` (today's RFCs) or ``linux``.
+            preset: TCP's parameters by name: ``ns2-1999``, ``modern`` (today's RFCs) or ``linux``. By default
+                ``modern`` if a flow has a congestion control that is younger than ``ns2-1999``, such as ``cubic`` or
+                ``bbr``, and ``ns2-1999`` otherwise; ``repr`` shows it.
             flows: More groups of flows, each with the keys of ``[[flows]]``.
             seed: The seed of all randomness.
             name: The scenario's name.
@@ -177,6 +180,9 @@ class Scenario:
             groups.append({"name": "cbr", "kind": "udp", "rate": with_unit("udp", udp, "rate"), **common})
         times = {"duration": with_unit("duration", duration, "time"), "warmup": with_unit("warmup", warmup, "time")}
         table: dict[str, Any] = {"name": name, **times, "seed": seed}
+        flows = list(flows)
+        if preset is None and any(_is_modern(group) for group in [*groups, *flows]):
+            preset = "modern"
         if preset is not None:
             table["tcp"] = {"preset": preset}
         table["bottleneck"] = {"rate": with_unit("rate", rate, "rate"), "delay": delay}
@@ -322,8 +328,8 @@ class Scenario:
             CongestionError: A congestion control written in Python made a mistake.
             EndpointError: An endpoint or an application written in Python made a mistake.
             OSError: A file cannot be written; the text has its path.
-            ValueError: A record of a single run is asked for of several runs; a file would overwrite the scenario's or
-                one that the scenario reads; two files are the same; the name of mahimahi's log does not end in
+            ArgumentError: A record of a single run is asked for of several runs; a file would overwrite the scenario's
+                or one that the scenario reads; two files are the same; the name of mahimahi's log does not end in
                 ``.log``.
             Interrupted: Ctrl-C; it has the outcomes so far.
         """
@@ -333,7 +339,7 @@ class Scenario:
         watch = _runs.Watch(every, trace=trace, pcap=pcap, flent=flent, mahimahi=mahimahi)
         if watch:
             if runs != 1:
-                raise ValueError(
+                raise ArgumentError(
                     "series, trace, pcap, flent and mahimahi follow one run, and runs asks for several: leave it out"
                 )
             if not brought:
@@ -341,7 +347,7 @@ class Scenario:
         how = _runs.How(runs, jobs, progress)
         if brought:
             return _runs.only(document, _runs.with_brought(document, queue, brought, how, watch))
-        done = _runs.run(document, how) if queue is None else _runs.compared(document, [queue], how)
+        done = _runs.run(document, how) if queue is None else _runs.compared(document, [queue], how, brought)
         return _runs.only(document, done)
 
     def start(
@@ -386,8 +392,11 @@ class Scenario:
 
     def compare(  # noqa: PLR0913 - all have defaults
         self,
-        queues: Mapping[str, SomeDiscipline] | Iterable[SomeDiscipline] = (),
+        queues: Mapping[str, SomeDiscipline] | Iterable[SomeDiscipline] | None = None,
         *,
+        cc: Mapping[str, OwnCongestion] | None = None,
+        applications: Mapping[str, OwnApplication] | None = None,
+        endpoints: Mapping[str, OwnEndpoints] | None = None,
         runs: int = 1,
         seed: int | None = None,
         jobs: int | None = None,
@@ -402,6 +411,9 @@ class Scenario:
                 and the scenario's own. Tables, figures and pages show the labels; several disciplines of one kind have
                 labels in any case, made of the parameters in which they differ. With labels tables have a column
                 ``label``, and one for each parameter that differs, such as ``queue.limit``.
+            cc: As in :meth:`run`, for all disciplines, which then take turns on one core.
+            applications: As in :meth:`run`, in the same way.
+            endpoints: As in :meth:`run`, in the same way.
             runs: Number of runs of each discipline, with independent randomness.
             seed: As in :meth:`run`.
             jobs: As in :meth:`run`. Disciplines written in Python take turns on one core.
@@ -412,17 +424,22 @@ class Scenario:
             The outcomes in the order of ``queues``.
 
         Raises:
-            ScenarioError: A discipline cannot be run, or the scenario describes no queue.
+            ScenarioError: A discipline cannot be run, ``queues`` is empty, or the scenario describes no queue.
             TypeError: ``queues`` is no list of disciplines.
-            ValueError: There is no such queue.
+            ArgumentError: There is no such queue.
             Interrupted: Ctrl-C; it has the outcomes so far.
         """
+        document = self._seeded(seed)
+        if queues is None:
+            queues = _core.usual(document)
         if isinstance(queues, (str, bytes, QueueConfig)) or not isinstance(queues, Iterable):
             raise TypeError("queues: a list of disciplines is compared, such as [fairlane.Red(), fairlane.Choke()]")
         each, labels = labelled(queues)
-        document = self._seeded(seed)
+        if not each:
+            raise ScenarioError("queues: the list is empty; give one discipline at least, or leave it out")
         _runs.check_at(document, at)
-        made = _runs.compared(document, each, _runs.How(runs, jobs, progress))
+        brought = _runs.Brought(cc, applications, endpoints)
+        made = _runs.compared(document, each, _runs.How(runs, jobs, progress), brought)
         done, interrupted = _runs.labelled(made, each, labels)
         return _runs.all_of(document, _runs.shown_at(done, at), "compare", interrupted=interrupted)
 
@@ -459,6 +476,8 @@ class Scenario:
             applications: Mapping[str, OwnApplication] | None = None,
             endpoints: Mapping[str, OwnEndpoints] | None = None,
             out: str | os.PathLike[str],
+            part: str | None = None,
+            merge: bool = False,
         ) -> SweepFile: ...
 
     def sweep(  # noqa: PLR0913 - all have defaults
@@ -475,6 +494,8 @@ class Scenario:
         applications: Mapping[str, OwnApplication] | None = None,
         endpoints: Mapping[str, OwnEndpoints] | None = None,
         out: str | os.PathLike[str] | None = None,
+        part: str | None = None,
+        merge: bool = False,
     ) -> Outcomes | SweepFile:
         """Runs the scenario at every combination of values, on all cores or on an executor.
 
@@ -498,21 +519,27 @@ class Scenario:
             out: A Parquet file for the rows of :attr:`Outcomes.groups`, for sweeps whose outcomes exceed the memory.
                 Finished points are kept in ``FILE.part`` until all are; the same call continues after an interruption.
                 A complete file is not written again. It needs pyarrow.
+            part: One of n parts of the points, such as ``3/8``, with ``out``: for jobs of an array on several machines
+                that share a folder. Its points stay in ``FILE.part-3-of-8``.
+            merge: True to join the parts, which must all be there, into ``out``; nothing is run.
 
         Returns:
-            The outcomes in the order of the points, each with its ``point``; with ``out``, the file. With an executor
-            or ``out``, failed points are in its ``failures``, with a ``RuntimeWarning``.
+            The outcomes in the order of the points, each with its ``point``; with ``out``, the file. Failed points are
+            in its ``failures``, with a ``RuntimeWarning``.
 
         Raises:
-            ScenarioError: A point is not valid, and nothing was run; or ``out`` is another sweep's.
-            ValueError: There is no such queue, ``chunk`` is given without ``executor`` and ``out``, or something that
-                is written in Python cannot be sent to workers.
+            ScenarioError: A point is not valid, and nothing was run; ``out`` is another sweep's; or a part is missing,
+                not finished, or another's.
+            ArgumentError: There is no such queue, ``chunk`` is given without ``executor`` and ``out``, or something
+                that is written in Python cannot be sent to workers.
             Interrupted: Ctrl-C; the finished points are with it, or in the file.
             SweepStopped: The executor takes no more work; the finished points are with it, or in the file.
         """
         how = _runs.How(runs, jobs, progress)
         if chunk is not None and executor is None and out is None:
-            raise ValueError("chunk: it is for an executor, and none is given")
+            raise ArgumentError("chunk: it is for an executor, and none is given")
+        if (part is not None or merge) and (out is None or (part is not None and merge)):
+            raise ArgumentError("part: it is for a file, out=, and merge=True joins the parts in another call")
         size = None if chunk is None else count("chunk", chunk)
         document = self._seeded(seed)
         _runs.check_at(document, at)
@@ -521,11 +548,14 @@ class Scenario:
         if executor is None and out is None:
             return _runs.swept(document, plan, how, at, brought)
         from fairlane._cluster import Sweep, filed, gathered
+        from fairlane._parquet import Part
 
         parts = brought.parts()
         made = document, plan.points, plan.disciplines, plan.own, parts, how.runs, how.jobs, progress
         sweep = Sweep(*made, executor, size, at)
-        return gathered(sweep) if out is None else filed(sweep, out)
+        if out is None:
+            return gathered(sweep)
+        return filed(sweep, out, None if part is None else Part.read(part), merged=merge)
 
     def tune(  # noqa: PLR0913 - all have defaults but two
         self,
@@ -570,7 +600,11 @@ class Scenario:
 
     def __repr__(self) -> str:
         flows, links, seconds = self._document.size()
-        return f"<Scenario {self._document.title()!r}: {flows} flows, {links} links, {seconds:g} s>"
+        groups = self._document.get("flows") or []
+        # TCP is that of 1999 unless the scenario says otherwise, which one should see.
+        tcp = any(group.get("kind") == "tcp" for group in groups)
+        preset = f", TCP {self._document.get('tcp.preset') or 'ns2-1999'}" if tcp else ""
+        return f"<Scenario {self._document.title()!r}: {flows} flows, {links} links, {seconds:g} s{preset}>"
 
     def __str__(self) -> str:
         return self.to_toml()
@@ -582,6 +616,30 @@ class Scenario:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._document.name, self.to_toml())
+
+
+def scenario_of(given: Scenario | str | os.PathLike[str]) -> Scenario:
+    """Returns ``given`` if it is a scenario, or the one that a file, a text or a name is.
+
+    Raises:
+        ScenarioError: It cannot be read.
+        TypeError: It is of another type.
+    """
+    if isinstance(given, Scenario):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return Scenario.from_toml(given)
+    raise TypeError(f"scenario: expected a Scenario, a file or a name, not a {type(given).__name__}")
+
+
+_OLD = frozenset({"tahoe", "reno", "newreno", "sack", "vegas"})
+"""The congestion controls that ns-2 had in 1999."""
+
+
+def _is_modern(group: Mapping[str, Any]) -> bool:
+    """True for a group of TCP flows with a congestion control that the preset ``ns2-1999`` is too old for."""
+    cc = group.get("cc")
+    return group.get("kind", "tcp") == "tcp" and isinstance(cc, str) and cc not in _OLD
 
 
 def _access_delay(rtt: str, delay: str) -> float:

@@ -94,7 +94,7 @@ class Simulation:
     change while it runs: the rates of links, of TFRC, and of UDP sources that have one, and the queues of links.
 
     A simulation cannot be copied or pickled; start another one with the same seed. After an exception of a part
-    written in Python it has ended, and everything but :attr:`end` and the scenario raises a ``RuntimeError``.
+    written in Python it has ended, and everything but :attr:`end` and the scenario raises a :class:`StateError`.
     """
 
     __slots__ = ("_core", "_document", "_flows", "_queues")
@@ -156,7 +156,7 @@ class Simulation:
             until: A time of the simulation: text with a unit such as ``1s``, or a number of seconds.
 
         Raises:
-            ValueError: The time is in the past, or after the end of the scenario.
+            ArgumentError: The time is in the past, or after the end of the scenario.
             KeyboardInterrupt: Ctrl-C; the simulation is somewhere before ``until``, and another step continues.
         """
         self._core.step(until)
@@ -237,7 +237,7 @@ class Simulation:
         Raises:
             ScenarioError: A value is not valid, or cannot change while it runs; nothing has changed.
             TypeError: A value is of a type that no key takes.
-            ValueError: The simulation has ended.
+            ArgumentError: The simulation has ended.
         """
         document = self._document.with_values(changes_of(changes))
         self._core.change(document)

@@ -66,7 +66,7 @@ class Table:
         """Returns a table of the first rows.
 
         Raises:
-            ValueError: ``rows`` is negative.
+            ArgumentError: ``rows`` is negative.
         """
         return Table(self._core.head(count("rows", rows, least=0, most=2**63 - 1)))
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from fairlane import _core
 from fairlane._values import native
+from fairlane.errors import ArgumentError
 
 __all__ = [
     "BackChoke",
@@ -484,7 +485,7 @@ def _number(name: str, value: object) -> object:
     if isinstance(value, (int, str)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, float):
-        raise ValueError(f"{name}: {value} is out of range; give a finite number")  # noqa: TRY004 - it is of the type
+        raise ArgumentError(f"{name}: {value} is out of range; give a finite number")
     if isinstance(value, Iterable):
         return [_number(name, native(part)) for part in value]
     raise TypeError(f"{name}: expected a number, not a {type(value).__name__}")
