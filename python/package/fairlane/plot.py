@@ -33,6 +33,9 @@ _HATCHES = ("", "//", "..", "xx", "--", "||", "++", "oo", "**", "OO")
 _FLAT = 10
 """Lines of more points than this have no markers."""
 
+_NAMED = 8
+"""Places of a logarithmic axis up to which each has its number."""
+
 _WIDTH = 7.0
 """The width of a figure in inches."""
 
@@ -327,6 +330,10 @@ def _lines(figure: Lines, ax: Axes | None, *, points: bool = False) -> Axes:
             ax.fill_between(line.x, low, high, color=style["color"], alpha=0.2, linewidth=0)
     if figure.logarithmic:
         ax.set_xscale("log")
+        places = sorted({x for line in figure.lines for x in line.x})
+        ax.minorticks_off()
+        if len(places) <= _NAMED:
+            ax.set_xticks(places, [f"{place:.3g}" for place in places])
     if figure.ticks is not None:
         ax.set_xticks(range(len(figure.ticks)), figure.ticks)
     if figure.title:
