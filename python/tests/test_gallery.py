@@ -13,13 +13,13 @@ import fairlane as fl
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.figure import Figure
 from pypdf import PdfReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 GALLERY = Path(__file__).parents[1] / "gallery"
 
@@ -69,9 +69,10 @@ def is_whole(figure: Figure) -> bool:
     return bool(min(box.x0, box.y0) >= 0 and box.x1 <= width and box.y1 <= height)
 
 
-def arms(ax: Axes) -> list[float]:
-    """The ends of the intervals on the vertical axis."""
-    return [float(y) for lines in ax.collections for path in lines.get_paths() for _, y in path.vertices]
+def ends(ax: Axes, axis: int) -> list[float]:
+    """The ends of the intervals and the edges of the bands, on the horizontal axis (0) or the vertical one (1)."""
+    vertices: list[Any] = [path.vertices for lines in ax.collections for path in lines.get_paths()]
+    return [float(point[axis]) for each in vertices for point in each]
 
 
 def test_its_figures_are_for_a_column(drawn: tuple[Path, dict[str, Figure]]) -> None:
@@ -98,18 +99,22 @@ def test_nothing_is_cut_at_any_width(flooded: fl.Scenario) -> None:
     compared = flooded.compare(["droptail", "red", "choke"], runs=3)
     for width in (2.5, 3.5, 7.16):
         with fl.plot.paper(width):
-            for figure in (compared.plot.shares().figure, compared.plot.delays().figure, compared[2].plot.flows().figure):
-                assert is_whole(figure)  # type: ignore[arg-type]
+            for figure in (
+                compared.plot.shares().figure,
+                compared.plot.delays().figure,
+                compared[2].plot.flows().figure,
+            ):
+                assert isinstance(figure, Figure)
+                assert is_whole(figure)
                 content = io.BytesIO()
                 figure.savefig(content, format="pdf")
                 sheet = PdfReader(content).pages[0].mediabox
                 assert float(sheet.width) == pytest.approx(72 * width)
             ax = compared[2].plot.flows()
-            assert max(arms(ax)) < ax.get_ylim()[1]
-            assert min(arms(ax)) >= 0
+            assert max(ends(ax, 1)) < ax.get_ylim()[1]
+            assert min(ends(ax, 1)) >= 0
     ax = compared.plot.shares()
-    ends = [float(x) for lines in ax.collections for path in lines.get_paths() for x, _ in path.vertices]
-    assert 0 <= min(ends) <= max(ends) <= 100
+    assert 0 <= min(ends(ax, 0)) <= max(ends(ax, 0)) <= 100
 
 
 def test_two_keys_are_told_apart(flooded: fl.Scenario) -> None:
@@ -127,11 +132,10 @@ def test_two_keys_are_told_apart(flooded: fl.Scenario) -> None:
     assert legend is not None
     said = [text.get_text() for text in legend.get_texts()]
     assert said == ["kind:", "droptail", "red", "choke", "pie", "group:", "ftp", "cbr"]
-    bands = [float(y) for band in ax.collections for path in band.get_paths() for _, y in path.vertices]
-    assert 0 <= min(bands) <= max(bands) <= 100
+    assert 0 <= min(ends(ax, 1)) <= max(ends(ax, 1)) <= 100
     figure = ax.get_figure()
-    assert figure is not None
-    assert is_whole(figure)  # type: ignore[arg-type]
+    assert isinstance(figure, Figure)
+    assert is_whole(figure)
     chart = swept.plot.altair.sweep().to_dict()
     encoding = chart["layer"][-1]["encoding"]
     assert (encoding["color"]["title"], encoding["strokeDash"]["title"]) == ("kind", "group")

@@ -410,3 +410,50 @@ def test_the_folder_is_small(playground: Playground) -> None:
     names = ["batch.js", "fairlane.wasm", "index.html", "main.css", "main.js", "worker.js"]
     assert [file.name for file in files] == names
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) <= MOST_BYTES
+
+
+def test_a_preset_that_does_not_exist_is_named(playground: Playground) -> None:
+    """Would catch Figure 3 in the place of a preset that was asked for and is not there."""
+    message = playground.open("preset=nope").page.locator("#message")
+    assert 'There is no preset "nope"; there are figure-3, figure-5, bully' in message.inner_text()
+
+
+def test_no_flow_is_cut(playground: Playground) -> None:
+    """Two TCPs of 5 Mbit/s are not as high as a flood of 100: would catch a ceiling at a few fair shares."""
+    page = playground.open("preset=figure-3&queue=droptail&speed=20").page
+    page.wait_for_function("() => window.playground.now > 30")
+    page.locator("#play").click()
+    page.wait_for_function("() => window.playground.still()")
+    heights = page.locator("canvas.flows").first.evaluate(
+        """(canvas) => {
+          const { width, height } = canvas;
+          const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+          const count = 33;
+          return Array.from({ length: count }, (_, flow) => {
+            const x = Math.round(((flow + 0.4) * width) / count);
+            let coloured = 0;
+            for (let y = 0; y < height; y += 1) {
+              const at = 4 * (y * width + x);
+              const parts = [data[at], data[at + 1], data[at + 2]];
+              if (data[at + 3] > 128 && Math.max(...parts) - Math.min(...parts) > 40) coloured += 1;
+            }
+            return coloured;
+          });
+        }"""
+    )
+    flood = heights[-1]
+    # DropTail leaves the 32 TCPs almost nothing of the link.
+    assert flood > 10 * max(heights[:-1]), heights
+
+
+@pytest.mark.parametrize("size", [(360, 640), (390, 844)])
+def test_phones_have_the_controls_on_their_first_screen(playground: Playground, size: tuple[int, int]) -> None:
+    """The first control and the playback are seen without scrolling, and the page is no wider than the window."""
+    page = playground.open("preset=figure-3", size[0]).page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    for control in (page.locator("#controls input").first, page.locator("#play")):
+        box = control.bounding_box()
+        assert box
+        assert 0 <= box["y"] <= size[1] - box["height"], box
+        assert 0 <= box["x"] <= size[0] - box["width"], box
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= size[0]

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, ValueHint};
 
@@ -45,9 +46,48 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
 
+    /// Run one of N parts of the points, into its own file next to --out: for jobs on several machines
+    ///
+    /// Each job of an array runs the same command with its own part, 1/N to N/N. A part that was interrupted goes on.
+    /// Then the same command with --merge in place of --part writes --out.
+    #[arg(long, value_name = "I/N", requires = "out", conflicts_with_all = ["merge", "html", "svg", "pdf"])]
+    pub(crate) part: Option<Part>,
+
+    /// Join the parts of --part, which must all be there, into --out
+    #[arg(long, requires = "out")]
+    pub(crate) merge: bool,
+
     #[command(flatten)]
     pub(crate) page: PageFile,
 
     #[command(flatten)]
     pub(crate) figures: FigureFiles,
+}
+
+/// One of several parts of a sweep: every N-th point, so that all parts take about as long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Its number, from 1.
+    pub(crate) number: usize,
+    /// The number of parts.
+    pub(crate) of: usize,
+}
+
+impl Part {
+    /// Returns true if the point with this number, from 0, belongs to it.
+    pub(crate) const fn has(self, point: usize) -> bool {
+        point % self.of + 1 == self.number
+    }
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        match read {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Self { number, of }),
+            _ => Err("write the part and the number of parts, from 1/8 to 8/8".to_owned()),
+        }
+    }
 }

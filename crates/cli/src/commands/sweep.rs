@@ -17,7 +17,7 @@ use fairlane_scenario::{Document, Vary};
 use fairlane_sim::Control;
 
 use crate::args::shared::FigureFiles;
-use crate::args::sweep::SweepArgs;
+use crate::args::sweep::{Part, SweepArgs};
 use crate::files::Outputs;
 use crate::page::HtmlPage;
 use crate::{output, progress, shared};
@@ -35,6 +35,8 @@ pub(crate) struct SweepCommand {
     points: usize,
     /// The finished points, for `--out`.
     journal: Option<Journal>,
+    part: Option<Part>,
+    merged: bool,
     json: bool,
     details: Details,
     out: Option<PathBuf>,
@@ -52,11 +54,16 @@ impl SweepCommand {
         let outputs = args.figures.outputs(outputs)?;
         outputs.check(&inputs(&args.file, &document, &varies))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
-        let journal = args.out.as_deref().map(|out| Journal::open(out, &document, &points(&jobs), args.runs.get()));
+        let (all, runs, part) = (points(&jobs), args.runs.get(), args.part);
+        let journal = args.out.as_deref().map(|out| match args.merge {
+            true => Journal::merge(out, &document, &all, runs),
+            false => Journal::open(out, part, &document, &all, runs),
+        });
         let journal = journal.transpose()?;
         let finished = |number: &usize| journal.as_ref().is_some_and(|it| it.finished.contains_key(number));
-        let points = jobs.len();
-        let (left, jobs) = (0..).zip(jobs).filter(|(number, _)| !finished(number)).unzip();
+        let is_ours = |number: &usize| part.is_none_or(|part| part.has(*number));
+        let points = (0..jobs.len()).filter(is_ours).count();
+        let (left, jobs) = (0..).zip(jobs).filter(|(number, _)| is_ours(number) && !finished(number)).unzip();
         let at = args.shown.at;
         let batch = match Batch::new(jobs, args.runs, args.threads.jobs).and_then(|batch| batch.at(at.clone())) {
             Ok(batch) => batch,
@@ -73,6 +80,8 @@ impl SweepCommand {
             at,
             points,
             journal,
+            part,
+            merged: args.merge,
             json: args.form.json,
             details: args.tables.details(&[Detail::EndToEnd])?,
             out: args.out,
@@ -84,14 +93,15 @@ impl SweepCommand {
     /// Runs it and prints it. An interrupted point is left out, as it would look like a finished one.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control()?;
-        if self.left.len() < self.points {
+        if self.left.len() < self.points && !self.merged {
             let finished = self.points - self.left.len();
             output::tell(&format!("continuing: {finished} of {} points are finished already\n", self.points));
         }
         let (outcomes, interrupted) = self.outcomes(&control)?;
         let there = so_far(&outcomes, self.points, "points");
         let extent = Extent::of(interrupted);
-        let table = self.out.as_ref().map(|file| write_file(file, &outcomes, extent).map_err(Failure::from));
+        let whole = self.out.as_ref().filter(|_| self.part.is_none());
+        let table = whole.map(|file| write_file(file, &outcomes, extent).map_err(Failure::from));
         let printed = self.print(&outcomes, interrupted);
         let missing = interrupted.then(|| shared::interrupted(&there));
         let page = self.page.as_ref().map(|page| page.write_sweep(&outcomes, missing));
@@ -135,6 +145,16 @@ impl SweepCommand {
 
     /// Removes the journal of a finished sweep, or tells how to continue an unfinished one.
     fn end(self, interrupted: bool, there: &str) -> Result<(), Failure> {
+        if let (Some(part), Some(journal)) = (self.part, &self.journal) {
+            let file = journal.file().display();
+            if interrupted {
+                let message = format!("{}; the finished points are in {file}", shared::interrupted(there));
+                return Err(Failure::new(message, "run the same command again for the rest"));
+            }
+            let Part { number, of } = part;
+            output::tell(&format!("part {number} of {of} is in {file}; --merge joins the parts when all are there\n"));
+            return Ok(());
+        }
         match (self.out, self.journal) {
             (_, None) if interrupted => {
                 let remedy = "run it again for all of it; with --out FILE it would continue where it ended";

@@ -7,7 +7,7 @@ import "./style.css";
 import { Charts, SIDE_COLOURS } from "./charts";
 import { Controls } from "./controls";
 import { byId, Dialogs } from "./dialogs";
-import { PRESETS, presetOf } from "./presets";
+import { fileOf, PRESETS, presetOf } from "./presets";
 import type { Answer, Constants, Info, Order, Request } from "./protocol";
 import { Side } from "./side";
 import { fromAddress, MAX_SPEED, MIN_SPEED, type State, toAddress } from "./state";
@@ -107,13 +107,13 @@ class Playground {
 
   async #readAddress(): Promise<void> {
     try {
-      const state = await fromAddress(location.hash, USUAL, (id) => presetOf(id)?.file);
+      const state = await fromAddress(location.hash, USUAL, fileOf);
       const preset = presetOf(state.preset);
       // The bare address is the first preset as it is.
       const bare = location.hash.length < 2 && preset !== undefined;
       this.#goTo(bare ? { ...state, settings: new Map(Object.entries(preset.settings ?? {})) } : state);
     } catch (error) {
-      this.#kept = error instanceof Error ? error.message : String(error);
+      this.#kept = `${error instanceof Error ? error.message : String(error)}. This is the first scenario instead.`;
       this.#goTo(USUAL);
     }
   }

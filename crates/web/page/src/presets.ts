@@ -142,3 +142,10 @@ export const PRESETS: readonly Preset[] = [
 ];
 
 export const presetOf = (id: string): Preset | undefined => PRESETS.find((preset) => preset.id === id);
+
+/** The scenario of a preset; `undefined` without a name. Throws for a name that no preset has. */
+export function fileOf(id: string): string | undefined {
+  const preset = presetOf(id);
+  if (id !== "" && preset === undefined) throw new Error(`There is no preset "${id}"; there are ${PRESETS.map((each) => each.id).join(", ")}`);
+  return preset?.file;
+}

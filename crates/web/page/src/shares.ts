@@ -122,22 +122,24 @@ export class Shares {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     const { text, faint } = palette();
     const fairs = this.#groups.flatMap((group) => Array.from({ length: group.flows }, () => group.fair_bps / group.flows));
-    const most = Math.max(...fairs) * 3;
     const highest = Math.max(...this.#flowRates);
+    // The highest bar is whole: flows that were cut would look alike.
+    const most = Math.max(highest, 1.5 * Math.max(...fairs), 1);
     const bottom = height - 1;
     const scale = typeScale();
     const room = height - 16 * scale;
     const widest = 64 * scale;
     const pitch = width / this.#flowRates.length;
     for (const [flow, value] of this.#flowRates.entries()) {
-      const tall = Math.min(1, value / most) * room;
+      const tall = (value / most) * room;
       context.fillStyle = colours.flow(flow);
       context.fillRect(flow * pitch + 0.5, bottom - tall, Math.max(1, Math.min(pitch - 1.5, widest)), tall);
-      if (value > most && value === highest) {
+      if (value === highest) {
         context.fillStyle = text;
         context.font = font(11, scale, 600);
-        context.textAlign = "right";
-        context.fillText(`${rate(value)} ↑`, Math.min(width, (flow + 1) * pitch), 11 * scale);
+        context.textAlign = (flow + 0.5) * pitch < width / 2 ? "left" : "right";
+        const side = context.textAlign === "left" ? flow * pitch : Math.min(width, (flow + 1) * pitch);
+        context.fillText(rate(value), side, bottom - tall - 4 * scale);
       }
       context.fillStyle = text;
       context.fillRect(flow * pitch, bottom - ((fairs[flow] ?? 0) / most) * room, Math.min(pitch, widest + 1.5), 1.5);

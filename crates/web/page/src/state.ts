@@ -58,7 +58,7 @@ export async function fromAddress(address: string, usual: State, presetFile: (pr
     try {
       file = new TextDecoder().decode(await through(decode(toml), new DecompressionStream("deflate-raw")));
     } catch {
-      throw new Error("the address is damaged: its scenario cannot be read");
+      throw new Error("The address is damaged: its scenario cannot be read");
     }
   }
   const known = presetFile(preset) !== undefined;

@@ -11,6 +11,8 @@ use fairlane_outcome::{Outcome, Point};
 use fairlane_scenario::Document;
 use serde::{Deserialize, Serialize};
 
+use crate::args::sweep::Part;
+
 /// Identifies a sweep: two sweeps with the same identity have the same outcomes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct SweepIdentity {
@@ -34,6 +36,8 @@ struct Line<O> {
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
+    /// The parts that it joins; empty of one that is written.
+    parts: Vec<PathBuf>,
     /// Locked: no other process writes it.
     file: Mutex<File>,
     /// The points that were finished before.
@@ -48,9 +52,23 @@ impl Journal {
         name.into()
     }
 
-    /// Continues the journal of the sweep of `document` at `points` into the table `out`, or begins it.
-    pub(super) fn open(out: &Path, document: &Document, points: &[Point], runs: u32) -> Result<Self, Failure> {
-        let path = Self::path(out);
+    /// Returns the file of a part, which stays until the parts are merged.
+    fn path_of(out: &Path, part: Part) -> PathBuf {
+        let mut name = Self::path(out).into_os_string();
+        name.push(format!("-{}-of-{}", part.number, part.of));
+        name.into()
+    }
+
+    /// Continues the journal of the sweep of `document` at `points` into the table `out`, or of a part of it, or begins
+    /// it.
+    pub(super) fn open(
+        out: &Path,
+        part: Option<Part>,
+        document: &Document,
+        points: &[Point],
+        runs: u32,
+    ) -> Result<Self, Failure> {
+        let path = part.map_or_else(|| Self::path(out), |part| Self::path_of(out, part));
         let failed = |error: io::Error| Failure::write(&path, &error);
         let file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;
         match file.try_lock() {
@@ -63,7 +81,41 @@ impl Journal {
         }
         let identity = identity(document, points.len(), runs);
         let finished = read(&path, &file, &identity, points)?;
-        Ok(Self { path, file: Mutex::new(file), finished })
+        if let Some((part, strange)) = part.and_then(|part| Some((part, finished.keys().find(|at| !part.has(**at))?))) {
+            return Err(strange_point(&path, part, *strange));
+        }
+        Ok(Self { path, parts: Vec::new(), file: Mutex::new(file), finished })
+    }
+
+    /// Joins the journals of all parts of the sweep into the table `out`.
+    pub(super) fn merge(out: &Path, document: &Document, points: &[Point], runs: u32) -> Result<Self, Failure> {
+        let of = number_of_parts(out)?;
+        let parts: Vec<Part> = (1..=of).map(|number| Part { number, of }).collect();
+        let missing: Vec<Part> = parts.iter().copied().filter(|part| !Self::path_of(out, *part).exists()).collect();
+        if let Some(first) = missing.first() {
+            let names = missing.iter().map(|part| format!("{}/{of}", part.number)).collect::<Vec<_>>().join(", ");
+            let message = format!("these parts of {} are missing: {names}", out.display());
+            return Err(Failure::new(message, format!("run them: --part {}/{of}", first.number)));
+        }
+        let mut all: Option<Self> = None;
+        for part in parts {
+            let next = Self::open(out, Some(part), document, points, runs)?;
+            let wanted = (0..points.len()).filter(|point| part.has(*point)).count();
+            if next.finished.len() < wanted {
+                let there = next.finished.len();
+                let message = format!("{} has {there} of its {wanted} points", next.path.display());
+                return Err(Failure::new(message, format!("run the rest of it: --part {}/{of}", part.number)));
+            }
+            let all = all.get_or_insert_with(|| Self {
+                path: next.path.clone(),
+                parts: Vec::new(),
+                file: Mutex::new(next.file.into_inner().unwrap_or_else(PoisonError::into_inner)),
+                finished: BTreeMap::new(),
+            });
+            all.parts.push(next.path);
+            all.finished.extend(next.finished);
+        }
+        all.ok_or_else(|| no_parts(out))
     }
 
     /// Records the outcome of a point.
@@ -81,10 +133,48 @@ impl Journal {
         }
     }
 
-    /// Removes the file: all points are done and in the table.
+    /// Removes the file, or those of the parts: all points are done and in the table.
     pub(super) fn remove(self) -> Result<(), Failure> {
-        fs::remove_file(&self.path).map_err(|error| Failure::write(&self.path, &error))
+        let files = if self.parts.is_empty() { vec![self.path] } else { self.parts };
+        files.iter().try_for_each(|file| fs::remove_file(file).map_err(|error| Failure::write(file, &error)))
     }
+
+    /// Returns the file of a part.
+    pub(super) fn file(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Returns the number of parts of which there are files for `out`.
+fn number_of_parts(out: &Path) -> Result<usize, Failure> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let begin = Journal::path(out).file_name().map_or_else(String::new, |name| format!("{}-", name.to_string_lossy()));
+    let files = fs::read_dir(folder)
+        .map_err(|error| Failure::plain(format!("cannot read {}: {error}", folder.display())))?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let part = |name: String| name.strip_prefix(&begin)?.replace("-of-", "/").parse::<Part>().ok();
+    let mut numbers: Vec<usize> = files.filter_map(part).map(|part| part.of).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    match numbers.as_slice() {
+        [of] => Ok(*of),
+        [] => Err(no_parts(out)),
+        several => {
+            let several = several.iter().map(usize::to_string).collect::<Vec<_>>().join(" and of ");
+            let message = format!("{} has parts of {several}, whose points are double", out.display());
+            Err(Failure::new(message, "remove the files of all but one number of parts"))
+        }
+    }
+}
+
+fn no_parts(out: &Path) -> Failure {
+    Failure::new(format!("there are no parts of {}", out.display()), "run them first: --part 1/8 to --part 8/8")
+}
+
+fn strange_point(path: &Path, part: Part, point: usize) -> Failure {
+    let Part { number, of } = part;
+    let message = format!("{} has point {}, which is none of part {number}/{of}", path.display(), point + 1);
+    Failure::new(message, "it is a copy of another part: remove it, and run this part")
 }
 
 fn identity(document: &Document, points: usize, runs: u32) -> SweepIdentity {
