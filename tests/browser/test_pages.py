@@ -7,14 +7,16 @@ import csv
 import hashlib
 import io
 import itertools
+import subprocess
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
 from pypdf import PdfReader
 
-from conftest import PAGES, SMALLER
+from conftest import PAGES, PROGRAM, SMALLER
 
 # Coloured points that a canvas without lines may have.
 MOST_ACCIDENTAL = 20
@@ -77,6 +79,69 @@ RULERS = """
   const seen = boxes.filter((box) => box.width > 0);
   return seen.slice(1).map((box, index) => box.left - seen[index].right);
 })
+"""
+
+# The numbers that are seen of each axis of a table's bars, of those that are seen themselves. Rows of narrow pages use
+# the numbers of the head, which are seen from the width in rem that their class says.
+TICKS = """
+() => [...document.querySelectorAll("svg.ruler")].flatMap((ruler) => {
+  const { width } = ruler.getBoundingClientRect();
+  if (width < 2) return [];
+  const used = ruler.querySelector("use");
+  const texts = (used ? document.querySelector(used.getAttribute("href")) : ruler).querySelectorAll("text");
+  const from = (text) => 16 * Number(/from-(\\d+)/.exec(text.getAttribute("class") ?? "")?.[1] ?? 0);
+  const seen = [...texts].filter((text) => (used ? from(text) <= width : text.getBoundingClientRect().width > 0));
+  return [seen.map((text) => text.textContent)];
+})
+"""
+
+# The tables that have no title above them.
+UNTITLED = """
+() => [...document.querySelectorAll("div.scroll")].filter((box) => {
+  const above = box.previousElementSibling;
+  const title = above && (above.matches("h2, h3, h4, figcaption, summary, .tools") || above.querySelector("strong"));
+  return !title && !box.closest("figure");
+}).map((box) => box.getAttribute("aria-label"))
+"""
+
+# The dashes of the names of lines, and how near their colours come to the page's on the canvas: the contrast (WCAG 2)
+# of the middle one of all points that have the colour of a line.
+CONTRASTS = """
+() => {
+  const luminance = (rgb) => {
+    const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = rgb.map((part) => linear(part / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const contrast = (a, b) => {
+    const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const numbers = (text) => text.match(/[0-9.]+/g).slice(0, 3).map(Number);
+  const page = numbers(getComputedStyle(document.body).backgroundColor);
+  const plot = [...document.querySelectorAll(".plot")].find((plot) => plot.querySelectorAll(".label").length >= 3);
+  const canvas = plot.querySelector("canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return [...plot.querySelectorAll(".label i")].map((swatch) => {
+    const own = numbers(getComputedStyle(swatch).color);
+    const hue = own.map((part, at) => part - page[at]);
+    const size = Math.hypot(...hue);
+    const seen = [];
+    for (let at = 0; at < data.length; at += 4) {
+      const alpha = data[at + 3] / 255;
+      if (alpha < 0.2) continue;
+      const shown = page.map((part, index) => part + (data[at + index] - part) * alpha);
+      const away = shown.map((part, index) => part - page[index]);
+      const length = Math.hypot(...away);
+      const along = away.reduce((sum, part, index) => sum + part * hue[index], 0) / (length * size);
+      // Of the line's own colour, however pale; bands of ranges are paler still.
+      if (length > 0.3 * size && along > 0.995) seen.push(contrast(shown, page));
+    }
+    seen.sort((a, b) => a - b);
+    const image = getComputedStyle(swatch).backgroundImage;
+    return { name: swatch.parentElement.textContent, points: seen.length, contrast: seen[seen.length >> 1], image };
+  });
+}
 """
 
 # All elements that can be reached by the keyboard, in the order of the document; hidden ones cannot.
@@ -399,3 +464,139 @@ def test_the_numbers_of_bars_do_not_overlap(pages: Pages, width: int) -> None:
         gaps = pages.open(name, width).page.evaluate(RULERS)
         assert all(gap > 0 for gap in gaps), (name, gaps)
         assert gaps or width < MOST_NARROW, name
+
+
+@pytest.mark.parametrize("width", [320, 360, 700, 929, 1280, 1920])
+def test_every_axis_of_bars_has_numbers(pages: Pages, width: int) -> None:
+    """Would catch a strip of delays with one number, and phones, where the axes were in a head that is not shown."""
+    for name in ("compare", "run", "sweep", "replay"):
+        page = pages.open(name, width).page
+        ticks = page.evaluate(TICKS)
+        assert ticks, name
+        assert all(len(texts) > 1 for texts in ticks), (name, ticks)
+        pages.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_table_has_a_title(pages: Pages, name: str) -> None:
+    """Would catch "Differences from the first, run by run", which only screen readers were told."""
+    page = pages.open(name).page
+    open_all_details(page)
+    assert page.evaluate(UNTITLED) == []
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_lines_can_be_told_apart(pages: Pages, mode: str) -> None:
+    """Each line has its own dashes, those of its name, and three to one against the page (WCAG 2.2, 1.4.11)."""
+    page = pages.open("compare", mode=mode).page
+    draw_all(page)
+    lines = page.evaluate(CONTRASTS)
+    assert len({line["image"] for line in lines}) == len(lines) == 3  # noqa: PLR2004
+    for line in lines:
+        assert line["points"] > 100, line  # noqa: PLR2004
+        assert line["contrast"] >= 3, line  # noqa: PLR2004
+
+
+def test_siblings_have_the_same_scale(pages: Pages) -> None:
+    """Charts of one quantity in one row or stack end at the same value: would catch a flood like a trickle."""
+    for name in ("compare", "sweep", "replay", "run"):
+        page = pages.open(name).page
+        draw_all(page)
+        for row in page.locator(".figures, figure:has(> .controls)").all():
+            tops: dict[str, set[str | None]] = {}
+            for plot in row.locator(".plot").all():
+                tops.setdefault(plot.get_attribute("data-unit") or "", set()).add(plot.get_attribute("data-top"))
+            assert all(len(ends) == 1 for unit, ends in tops.items() if unit), (name, tops)
+
+
+def test_names_are_shown_in_full(pages: Pages) -> None:
+    """Would catch a long name that ends in dots."""
+    for width in (360, 1280):
+        page = pages.open("run-names", width).page
+        draw_all(page)
+        cut = (
+            "(names) => names.filter((name) => name.scrollWidth > name.clientWidth + 1).map((name) => name.textContent)"
+        )
+        assert page.locator(".labels b:visible, .legend span:visible").evaluate_all(cut) == []
+
+
+def test_a_table_shows_that_it_goes_on(pages: Pages) -> None:
+    """A table that a phone cuts has a shadow at its end, which is gone when the end is seen."""
+    page = pages.open("compare", 360).page
+    box = page.locator("div.scroll").first
+    box.scroll_into_view_if_needed()
+    assert box.evaluate("(box) => box.scrollWidth - box.clientWidth") > 100  # noqa: PLR2004
+
+    def edge() -> int:
+        place = box.bounding_box()
+        assert place
+        shot = page.screenshot(
+            clip={"x": place["x"] + place["width"] - 3, "y": place["y"] + 2, "width": 2, "height": 6}
+        )
+        return min(Image.open(io.BytesIO(shot)).convert("L").tobytes())
+
+    hidden = edge()
+    box.evaluate("(box) => { box.scrollLeft = box.scrollWidth; }")
+    assert (hidden < 230, edge() > 250) == (True, True)  # noqa: PLR2004
+
+
+@pytest.mark.parametrize("name", SMALLER)
+def test_charts_are_drawn_for_paper(pages: Pages, name: str) -> None:
+    """Before it is printed no chart is wider than a sheet of A4 within its margins: would catch the screen's width."""
+    page = pages.open(name, 1920).page
+    draw_all(page)
+    sheet = (210 - 2 * 12) / 25.4 * 96
+    widths: list[float] = page.evaluate(
+        """async () => {
+          dispatchEvent(new Event("beforeprint"));
+          // What handlers have promised is done before a browser prints; no frame is drawn meanwhile.
+          for (let turn = 0; turn < 9; turn += 1) await null;
+          const left = document.body.getBoundingClientRect().left;
+          return [...document.querySelectorAll("canvas")].map((canvas) => canvas.getBoundingClientRect().right - left);
+        }"""
+    )
+    assert widths, "no chart"
+    assert max(widths) <= sheet
+    # The names of lines, too.
+    ends = """(names) => names.map((name) =>
+        name.getBoundingClientRect().right - document.body.getBoundingClientRect().left)"""
+    page.wait_for_timeout(100)
+    assert max(page.locator(".labels b:visible").evaluate_all(ends), default=0) <= sheet
+
+
+def test_a_long_report_is_folded(pages: Pages, tmp_path: Path) -> None:
+    """The sections of a characterization are a list of titles, which links and a button unfold, and paper has all."""
+    file = tmp_path / "report.html"
+    command = [
+        "characterize",
+        "choke",
+        "--quick",
+        "--only",
+        "friendly,mild,unresponsive",
+        "--runs",
+        "1",
+        "--html",
+        str(file),
+    ]
+    subprocess.run([PROGRAM, *command], check=True, capture_output=True)  # noqa: S603
+    seen = pages.open_file(file)
+    page = seen.page
+    folds = page.locator("details.fold")
+    is_open = "(folds) => folds.map((fold) => fold.open)"
+    assert folds.evaluate_all(is_open) == [False, False, False]
+    assert page.evaluate("() => document.documentElement.scrollHeight") < 5000  # noqa: PLR2004
+    page.locator("main table a", has_text="mild").click()
+    page.wait_for_function("() => document.querySelector('#mild .fold').open")
+    assert folds.evaluate_all(is_open).count(True) == 1
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    assert folds.evaluate_all(is_open) == [True, True, True]
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    assert folds.evaluate_all(is_open).count(True) == 1
+    page.get_by_role("button", name="Unfold all").click()
+    assert folds.evaluate_all(is_open) == [True, True, True]
+    assert page.evaluate(UNTITLED) == []
+    # An address leads into a section.
+    page.goto(f"{file.as_uri()}#unresponsive")
+    page.reload()
+    assert page.locator("#unresponsive .fold").evaluate("(fold) => fold.open")
+    assert seen.messages == []

@@ -65,7 +65,7 @@ fn badge(verdict: Verdict) -> Badge {
 fn section_of(section: &Section) -> PageSection {
     let mut shown = PageSection::new(format!("{} {}", section.section, section.title))
         .anchor(section.id.clone())
-        .block(Block::Badges(vec![badge(section.verdict)]))
+        .folded(badge(section.verdict))
         .block(Block::text(section.asks.clone()));
     if let Some(curve) = &section.curve {
         shown = shown.block(fairness(curve));

@@ -48,9 +48,13 @@ fn fair(outcomes: &[Outcome], group: &str) -> Option<f64> {
 fn table(outcomes: &[Outcome], names: &[String], rows_title: &str, groups: &[&str]) -> BarTable {
     let mut columns = Vec::new();
     let mut legend = Vec::new();
-    // A separate row, behind the others.
+    // A separate row, behind the others. A single group has a share of 1 in any case.
     let fair: Option<Vec<f64>> = groups.iter().map(|group| fair(outcomes, group)).collect();
-    for (part, group) in groups.iter().enumerate() {
+    let fair = fair.filter(|_| groups.len() > 1);
+    if let [group] = groups {
+        columns.push(throughput(outcomes, group));
+    }
+    for (part, group) in groups.iter().enumerate().filter(|_| groups.len() > 1) {
         if groups.len() > NUMBERED {
             legend.push((part, (*group).to_owned()));
             continue;
@@ -66,13 +70,15 @@ fn table(outcomes: &[Outcome], names: &[String], rows_title: &str, groups: &[&st
         });
     }
     let parts = |outcome: &Outcome| groups.iter().map(|group| share(outcome, group).mean).collect();
-    columns.push(BarColumn::Stacked {
-        title: "share of the throughput".to_owned(),
-        whole: 1.0,
-        unit: "%".to_owned(),
-        parts: outcomes.iter().map(parts).chain(fair.clone()).collect(),
-        marks: Vec::new(),
-    });
+    if groups.len() > 1 {
+        columns.push(BarColumn::Stacked {
+            title: "share of the throughput".to_owned(),
+            whole: 1.0,
+            unit: "%".to_owned(),
+            parts: outcomes.iter().map(parts).chain(fair.clone()).collect(),
+            marks: Vec::new(),
+        });
+    }
     for at in ShownQueue::all(outcomes) {
         columns.extend(delays(outcomes, at));
     }
@@ -84,6 +90,17 @@ fn table(outcomes: &[Outcome], names: &[String], rows_title: &str, groups: &[&st
         columns,
         legend,
     }
+}
+
+/// The throughput of the only group, whose share says nothing.
+fn throughput(outcomes: &[Outcome], group: &str) -> BarColumn {
+    let rates: Vec<Estimate> = outcomes
+        .iter()
+        .map(|outcome| outcome.group(group).map_or_else(Estimate::default, |group| group.throughput_bps))
+        .collect();
+    let scale = Scale::rate(&rates);
+    let cells = rates.iter().map(|rate| (joined(&scale.parts(rate)), rate.mean)).collect();
+    BarColumn::Numbers { title: format!("throughput of {group}"), part: None, cells }
 }
 
 /// The columns of the delays in a queue; none without delays.
@@ -121,7 +138,7 @@ fn sentences(outcomes: &[Outcome], names: &[String], groups: &[&str]) -> Vec<Str
         Some(((0..values.len()).min_by(order)?, (0..values.len()).max_by(order)?))
     };
     let mut all = Vec::new();
-    if let Some(group) = most_different(outcomes, groups) {
+    if let Some(group) = most_different(outcomes, groups).filter(|_| groups.len() > 1) {
         let shares: Vec<f64> = outcomes.iter().map(|outcome| share(outcome, group).mean).collect();
         let fair = fair(outcomes, group).map_or_else(String::new, |fair| format!("; {} would be fair", percent(fair)));
         match ends(&shares) {

@@ -3,6 +3,7 @@
 use fairlane_outcome::Estimate;
 use maud::{Markup, html};
 
+use super::block::Rendered;
 use crate::figure::{Axis, Bars, Content, Figure};
 use crate::numbers::{Scale, significant};
 
@@ -12,8 +13,6 @@ pub(super) const PARTS: usize = 6;
 const NUMBERED: usize = 4;
 /// Longer names of rows and columns are broken into lines.
 const LONG: usize = 28;
-/// The height of a bar.
-const HEIGHT: f64 = 26.0;
 
 /// A table of a row for each thing and a column for each measure of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,8 +104,11 @@ impl BarTable {
         })
     }
 
-    /// The table with its bars.
-    pub(super) fn markup(&self) -> Markup {
+    /// The table with its bars; `page` numbers its axes.
+    pub(super) fn markup(&self, page: &mut Rendered) -> Markup {
+        let first = page.axes;
+        page.axes += self.columns.len();
+        let columns = || self.columns.iter().zip(first..);
         html! {
             @if !self.legend.is_empty() {
                 p.legend { @for (part, name) in &self.legend { span { (swatch(*part)) (name) } } }
@@ -114,11 +116,11 @@ impl BarTable {
             table.bars role="table" aria-label=(self.label) {
                 thead role="rowgroup" { tr role="row" {
                     @if self.rows_title.is_empty() { td role="cell" {} } @else { th scope="col" role="columnheader" { (self.rows_title) } }
-                    @for column in &self.columns { (column.head()) }
+                    @for (column, axis) in columns() { (column.head(axis)) }
                 } }
                 tbody role="rowgroup" { @for (row, name) in self.rows.iter().enumerate() { tr role="row" {
                     th.long[name.chars().count() > LONG] scope="row" role="rowheader" { (name) }
-                    @for column in &self.columns { (column.cell(row)) }
+                    @for (column, axis) in columns() { (column.cell(row, axis)) }
                 } } }
             }
         }
@@ -203,46 +205,48 @@ impl BarColumn {
         }
     }
 
-    fn head(&self) -> Markup {
+    fn head(&self, axis: usize) -> Markup {
         match self {
             Self::Numbers { title, part, .. } => html! {
                 th.number.long[title.chars().count() > LONG] scope="col" role="columnheader" { @if let Some(part) = part { (swatch(*part)) } (title) }
             },
             Self::Stacked { title, whole, unit, .. } => {
                 let scale = if unit == "%" { 100.0 } else { *whole };
-                html! { th.drawn scope="col" role="columnheader" { (title) (ruler(&linear_ticks(scale), unit)) } }
+                html! { th.drawn scope="col" role="columnheader" { (title) (ruler(&linear_ticks(scale), unit, axis)) } }
             }
             Self::Ranges { title, unit, values } => {
-                let axis = LogAxis::over(values);
-                html! { th.drawn scope="col" role="columnheader" { (title) (ruler(&axis.ticks(), unit)) } }
+                let ticks = LogAxis::over(values).ticks();
+                html! { th.drawn scope="col" role="columnheader" { (title) (ruler(&ticks, unit, axis)) } }
             }
             Self::Lengths { title, end, .. } => {
-                html! { td.drawn role="cell" data-drawn { (title) (ruler(&linear_ticks(*end), "")) } }
+                html! { td.drawn role="cell" data-drawn { (title) (ruler(&linear_ticks(*end), "", axis)) } }
             }
         }
     }
 
-    fn cell(&self, row: usize) -> Markup {
+    fn cell(&self, row: usize, axis: usize) -> Markup {
+        let drawn = |bar: Markup| {
+            html! { td.drawn role="cell" data-drawn {
+                svg.bar aria-hidden="true" { (again("grid", axis)) (bar) }
+                // A narrow page has no room for the heads of columns.
+                div.narrow.scale { svg.ruler aria-hidden="true" { (again("axis", axis)) } }
+            } }
+        };
         match self {
             Self::Numbers { title, part, cells } => html! {
                 td.number role="cell" { @if let Some((text, value)) = cells.get(row) {
-                    // A narrow page has no room for the heads of columns.
                     span.narrow aria-hidden="true" { @if let Some(part) = part { (swatch(*part)) } (title) " " }
                     data value=(value) { (text) }
                 } }
             },
-            Self::Stacked { whole, unit, parts, marks, .. } => {
-                let ticks = linear_ticks(if unit == "%" { 100.0 } else { *whole });
-                let parts = parts.get(row).map_or(&[] as &[f64], Vec::as_slice);
-                html! { td.drawn role="cell" data-drawn { (stacked(parts, *whole, marks, &ticks)) } }
+            Self::Stacked { whole, parts, marks, .. } => {
+                drawn(stacked(parts.get(row).map_or(&[] as &[f64], Vec::as_slice), *whole, marks))
             }
-            Self::Ranges { values, .. } => {
-                let axis = LogAxis::over(values);
-                html! { td.drawn role="cell" data-drawn { @if let Some(values) = values.get(row) { (axis.range(*values)) } } }
-            }
-            Self::Lengths { part, end, range, values, .. } => {
-                html! { td.drawn role="cell" data-drawn { (length(values.get(row), *end, *range, *part)) } }
-            }
+            Self::Ranges { values, .. } => match values.get(row) {
+                Some(range) => drawn(LogAxis::over(values).range(*range)),
+                None => html! { td.drawn role="cell" data-drawn {} },
+            },
+            Self::Lengths { part, end, range, values, .. } => drawn(length(values.get(row), *end, *range, *part)),
         }
     }
 }
@@ -269,8 +273,13 @@ const WIDTHS: [u32; 6] = [6, 9, 12, 16, 20, 28];
 const LETTER: f64 = 0.46;
 const ROOM: f64 = 0.5;
 
-/// The numbers of an axis. In a narrow column every second one is left out, and in a very narrow one all but the last.
-fn ruler(ticks: &[(f64, f64)], unit: &str) -> Markup {
+/// The numbers or the lines of a column's axis, which its head has: a page has thousands of bars.
+fn again(part: &str, axis: usize) -> Markup {
+    html! { use href=(format!("#{part}-{axis}")) {} }
+}
+
+/// The numbers of an axis. In a narrow column every second one is left out, and in a very narrow one all but the ends.
+fn ruler(ticks: &[(f64, f64)], unit: &str, axis: usize) -> Markup {
     let last = ticks.len().saturating_sub(1);
     let label = |(index, (value, place)): (usize, &(f64, f64))| {
         let unit = if index == last && !unit.is_empty() { format!(" {unit}") } else { String::new() };
@@ -278,12 +287,16 @@ fn ruler(ticks: &[(f64, f64)], unit: &str) -> Markup {
     };
     let labels: Vec<(f64, String)> = ticks.iter().enumerate().map(label).collect();
     let steps = [1, 2].map(|step| needed(&labels, step));
+    let class = |index: usize| {
+        let inner = index > 0 && index < last;
+        inner.then(|| steps[usize::from((last - index).is_multiple_of(2))].clone())
+    };
     html! {
-        div.scale { svg.ruler width="100%" height="14" aria-hidden="true" {
-            @for (index, (place, text)) in labels.iter().enumerate() {
-                text class=[(index < last).then(|| steps[usize::from((last - index).is_multiple_of(2))].clone())]
-                    x=(percent(*place)) y="11" text-anchor=(anchor(*place).0) { (text) }
-            }
+        div.scale { svg.ruler aria-hidden="true" {
+            g id=(format!("axis-{axis}")) { @for (index, (place, text)) in labels.iter().enumerate() {
+                text class=[class(index)] x=(percent(*place)) y="11" text-anchor=(anchor(*place).0) { (text) }
+            } }
+            symbol id=(format!("grid-{axis}")) viewBox="0 0 100 1" preserveAspectRatio="none" { path.grid d=(grid(ticks)) {} }
         } }
     }
 }
@@ -297,9 +310,13 @@ fn anchor(place: f64) -> (&'static str, f64, f64) {
     }
 }
 
-/// The class of numbers that are shown from the width in which each `step`th one, counted from the last, fits.
+/// The class of numbers that are shown from the width in which each `step`th one, counted from the last, and the first
+/// one fit.
 fn needed(labels: &[(f64, String)], step: usize) -> String {
-    let shown: Vec<&(f64, String)> = labels.iter().rev().step_by(step).collect();
+    let mut shown: Vec<&(f64, String)> = labels.iter().rev().step_by(step).collect();
+    if let Some(first) = labels.first().filter(|first| shown.last().is_some_and(|last| last.0 > first.0)) {
+        shown.push(first);
+    }
     let wide = |text: &str| LETTER * text.chars().count() as f64;
     let width = |pair: &[&(f64, String)]| {
         let [(behind, after), (place, text)] = [pair[0], pair[1]];
@@ -310,17 +327,12 @@ fn needed(labels: &[(f64, String)], step: usize) -> String {
     format!("from-{width}")
 }
 
-/// The lines of a grid in one path, since a page has thousands of them.
-fn grid(ticks: &[(f64, f64)]) -> Markup {
-    let lines: String = ticks.iter().map(|(_, place)| format!("M{} 0v1", hundredths(*place))).collect();
-    html! { svg viewBox="0 0 100 1" preserveAspectRatio="none" { path.grid d=(lines) {} } }
+/// The lines of a grid in one path.
+fn grid(ticks: &[(f64, f64)]) -> String {
+    ticks.iter().map(|(_, place)| format!("M{} 0v1", hundredths(*place))).collect()
 }
 
-fn picture(inner: &Markup) -> Markup {
-    html! { svg.bar width="100%" height=(HEIGHT) aria-hidden="true" { (inner) } }
-}
-
-fn stacked(parts: &[f64], whole: f64, marks: &[f64], ticks: &[(f64, f64)]) -> Markup {
+fn stacked(parts: &[f64], whole: f64, marks: &[f64]) -> Markup {
     let mut from = 0.0;
     let parts: Vec<(usize, f64, f64)> = parts
         .iter()
@@ -332,29 +344,39 @@ fn stacked(parts: &[f64], whole: f64, marks: &[f64], ticks: &[(f64, f64)]) -> Ma
         })
         .filter(|(_, _, length)| *length > 0.0)
         .collect();
-    picture(&html! {
-        (grid(ticks))
+    html! {
         @for (part, start, length) in parts {
             rect.(class(part)) x=(percent(start)) y="5" width=(percent(length)) height="16" {}
         }
         @for mark in marks.iter().filter(|mark| mark.is_finite()) {
             line.mark x1=(percent(mark / whole)) x2=(percent(mark / whole)) y2="100%" {}
         }
-    })
+    }
 }
 
 fn length(value: Option<&Estimate>, end: f64, range: (f64, f64), part: usize) -> Markup {
-    let Some(value) = value.filter(|value| end > 0.0 && value.mean.is_finite()) else { return picture(&html! {}) };
+    let Some(value) = value.filter(|value| end > 0.0 && value.mean.is_finite()) else { return html! {} };
     let half = value.ci95().filter(|half| half.is_finite() && *half > 0.0);
     let ends = half.map(|half| [(value.mean - half).max(range.0), (value.mean + half).min(range.1)]);
-    picture(&html! {
-        (grid(&linear_ticks(end)))
+    html! {
         rect.(class(part)) x="0" y="5" width=(percent(value.mean / end)) height="16" {}
         @if let Some([from, to]) = ends {
             line.interval x1=(percent(from / end)) x2=(percent(to / end)) y1="13" y2="13" {}
         }
-    })
+    }
 }
+
+/// The room of a logarithmic axis beyond its least and its greatest value, as a factor: enough for two of the finest
+/// [`TIMES`], whose largest step is 1.25.
+const MARGIN: f64 = 1.27;
+
+/// Multiples of powers of ten on a logarithmic axis.
+const TIMES: [&[f64]; 4] = [
+    &[1.0],
+    &[1.0, 2.0, 5.0],
+    &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+    &[1.0, 1.2, 1.5, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0],
+];
 
 /// A logarithmic axis over all values of a column.
 struct LogAxis {
@@ -366,44 +388,43 @@ impl LogAxis {
     fn over(values: &[Option<[f64; 3]>]) -> Self {
         let all = || values.iter().flatten().flatten().copied().filter(|value| *value > 0.0 && value.is_finite());
         let (low, high) = all().fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
-        if low > high { Self { low: 1.0, high: 10.0 } } else { Self { low: low / 1.25, high: high * 1.25 } }
+        if low > high { Self { low: 1.0, high: 10.0 } } else { Self { low: low / MARGIN, high: high * MARGIN } }
     }
 
     fn place(&self, value: f64) -> f64 {
         libm::log(value.max(self.low) / self.low) / libm::log(self.high / self.low)
     }
 
-    /// 1, 2 and 5 times powers of ten, or only the powers if that is enough.
+    /// Powers of ten, or as many values between them as give the axis three numbers, or two at least.
     fn ticks(&self) -> Vec<(f64, f64)> {
         let first = libm::floor(libm::log10(self.low)) as i32;
         let last = libm::ceil(libm::log10(self.high)) as i32;
-        let times: &[f64] = match last - first {
-            0..=2 => &[1.0, 2.0, 5.0],
-            _ => &[1.0],
-        };
-        let all =
-            (first..=last).flat_map(|power| times.iter().map(move |times| times * libm::pow(10.0, f64::from(power))));
-        let mut ticks: Vec<(f64, f64)> = Vec::new();
-        for value in all.filter(|value| (self.low..=self.high).contains(value)) {
-            let place = self.place(value);
-            // Neighbours need room for their digits.
-            if ticks.last().is_none_or(|(_, before)| place - before > 0.16) {
-                ticks.push((value, place));
+        let within = |times: &[f64]| {
+            let all = (first..=last)
+                .flat_map(|power| times.iter().map(move |times| times * libm::pow(10.0, f64::from(power))));
+            let mut ticks: Vec<(f64, f64)> = Vec::new();
+            for value in all.filter(|value| (self.low..=self.high).contains(value)) {
+                let place = self.place(value);
+                // Neighbours need room for their digits.
+                if ticks.last().is_none_or(|(_, before)| place - before > 0.16) {
+                    ticks.push((value, place));
+                }
             }
-        }
-        ticks
+            ticks
+        };
+        let sets = TIMES.iter().map(|times| within(times));
+        sets.clone().find(|ticks| ticks.len() > 2).or_else(|| sets.last()).unwrap_or_default()
     }
 
     fn range(&self, values: Option<[f64; 3]>) -> Markup {
         let Some([mean, first, second]) = values.filter(|values| values[0] > 0.0) else {
-            return picture(&html! { (grid(&self.ticks())) });
+            return html! {};
         };
         let [from, to, end] = [mean, first, second].map(|value| percent(self.place(value)));
-        picture(&html! {
-            (grid(&self.ticks()))
+        html! {
             line.range x1=(from) x2=(to) y1="13" y2="13" {}
             line.far x1=(end) x2=(end) y1="9" y2="17" {}
             circle.dot cx=(from) cy="13" r="4.5" {}
-        })
+        }
     }
 }

@@ -18,6 +18,8 @@ const FEW: usize = 60;
 pub(super) struct Rendered {
     /// The number of figures.
     figures: usize,
+    /// The number of axes of tables with bars.
+    pub(super) axes: usize,
     /// The data for the script.
     pub(super) data: Data,
 }
@@ -39,7 +41,7 @@ pub enum Block {
         label: String,
         /// The table.
         table: Table,
-        /// True if it can be downloaded as CSV.
+        /// True if it is shown with its caption, and can be downloaded as CSV; false below the title of a section.
         download: bool,
     },
     /// A download of numbers that are too many for the page.
@@ -137,6 +139,7 @@ impl Block {
                 dl { @for (term, meaning) in terms { div { dt { (term) } dd { (Inline::all(meaning)) } } } }
             },
             Self::Table { label, table, download } => html! {
+                @if *download { p.title { strong { (label) } } }
                 (table.markup(label))
                 @if *download { p.tools data-csv=(label) {} }
             },
@@ -154,7 +157,7 @@ impl Block {
                 let inner = html! { (ellipses.markup()) details { summary { "Medians" } (data) } };
                 framed(&ellipses.title, &ellipses.note, page, None, &inner)
             }
-            Self::Bars(bars) => bars.markup(),
+            Self::Bars(bars) => bars.markup(page),
             Self::Code { label, text } => html! {
                 pre.scroll role="region" aria-label=(label) tabindex="0" { code { (text) } }
             },
@@ -191,7 +194,7 @@ fn figure_markup(figure: &Figure, note: &str, page: &mut Rendered) -> Markup {
     let beside = matches!(figure.content, Content::Bars(_)) && note.is_empty();
     let note = if beside { &figure.y.label } else { note };
     let inner = html! {
-        @if let Some(bars) = bars { div { (bars.markup()) } p.tools data-csv=(figure.title) {} }
+        @if let Some(bars) = bars { div { (bars.markup(page)) } p.tools data-csv=(figure.title) {} }
     };
     framed(&figure.title, note, page, None, &inner)
 }

@@ -65,9 +65,12 @@ fn meaning(reason: Reason) -> &'static str {
     }
 }
 
-/// Draws each group's part of a queue.
-pub(super) fn composition(outcomes: &[Outcome], at: ShownQueue<'_>) -> Block {
+/// Draws each group's part of a queue; nothing for a single group, which has all of it.
+pub(super) fn composition(outcomes: &[Outcome], at: ShownQueue<'_>) -> Option<Block> {
     let names = group_names(outcomes);
+    if names.len() < 2 {
+        return None;
+    }
     let part = |outcome: &Outcome, name: &str| {
         outcome
             .queue(at.name)
@@ -78,7 +81,7 @@ pub(super) fn composition(outcomes: &[Outcome], at: ShownQueue<'_>) -> Block {
         .iter()
         .map(|name| ((*name).to_owned(), outcomes.iter().map(|outcome| part(outcome, name)).collect()))
         .collect();
-    Block::Figure {
+    Some(Block::Figure {
         figure: Figure {
             title: at.title("What the queue is made of"),
             x: Axis::linear(""),
@@ -87,7 +90,7 @@ pub(super) fn composition(outcomes: &[Outcome], at: ShownQueue<'_>) -> Block {
             marks: Vec::new(),
         },
         note: format!("Each group's part of the packets in the queue {}, averaged over time.", at.name),
-    }
+    })
 }
 
 /// Draws the distribution of the time in a queue.
@@ -155,20 +158,19 @@ fn milliseconds(ns: u64) -> f64 {
 /// Each flow's throughput within each group of several flows, from the slowest to the fastest.
 pub(super) fn flows(outcomes: &[Outcome]) -> Vec<Block> {
     let labels = labels(outcomes);
-    let of_group = |name: &&str| {
-        let sorted: Vec<Vec<f64>> = outcomes.iter().map(|outcome| throughputs(outcome, name)).collect();
-        if sorted.iter().all(|values| values.len() < 2) {
-            return None;
-        }
-        let fastest = sorted.iter().flatten().copied().fold(0.0, f64::max);
-        let (unit, divisor) = rate_unit(fastest);
+    let sorted = |name: &&str| -> Vec<Vec<f64>> { outcomes.iter().map(|outcome| throughputs(outcome, name)).collect() };
+    let groups = group_names(outcomes).into_iter().map(|name| (name, sorted(&name)));
+    let groups: Vec<_> = groups.filter(|(_, sorted)| sorted.iter().any(|values| values.len() > 1)).collect();
+    let (unit, divisor) =
+        rate_unit(groups.iter().flat_map(|(_, sorted)| sorted).flatten().copied().fold(0.0, f64::max));
+    let of_group = |(name, sorted): &(&str, Vec<Vec<f64>>)| {
         let lines = sorted.iter().zip(&labels).filter(|(values, _)| !values.is_empty());
         let lines = lines.map(|(values, label)| ranked(label, values, divisor)).collect();
         let x = Axis::linear(format!("flow of {name}, the slowest first"));
         let title = format!("Throughput of each flow of {name}");
         chosen(&title, "A horizontal line means equal shares.", x, Axis::linear(format!("throughput ({unit})")), lines)
     };
-    group_names(outcomes).iter().filter_map(of_group).collect()
+    groups.iter().filter_map(of_group).collect()
 }
 
 /// The values over their ranks; a selection that shows the curve if there are very many.

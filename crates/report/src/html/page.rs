@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::block::{Block, Rendered, slug};
-use super::inline::Inline;
+use super::inline::{Badge, Inline};
 
 const STYLE: &str = concat!(include_str!("charts.css"), include_str!("style.css"));
 
@@ -18,6 +18,9 @@ const POLICY: &str = concat!(
     include_str!("charts.sha256"),
     "'"
 );
+
+/// The texts of the origin that are shown at once: a command, a scenario, and the changes of the scenario.
+const UNFOLDED: usize = 3;
 
 /// A page.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +38,7 @@ pub struct Section {
     anchor: Option<String>,
     blocks: Vec<Block>,
     sections: Vec<Self>,
+    folded: Option<Badge>,
 }
 
 /// The origin of a page's numbers: enough to reproduce them.
@@ -119,7 +123,7 @@ impl Section {
     /// Creates an empty section with this title.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), anchor: None, blocks: Vec::new(), sections: Vec::new() }
+        Self { title: title.into(), anchor: None, blocks: Vec::new(), sections: Vec::new(), folded: None }
     }
 
     /// Sets the section's anchor, instead of one derived from the title. Characters other than letters, digits and
@@ -127,6 +131,14 @@ impl Section {
     #[must_use]
     pub fn anchor(mut self, anchor: impl Into<String>) -> Self {
         self.anchor = Some(anchor.into());
+        self
+    }
+
+    /// Shows only the title and `badge` until a reader unfolds it or follows a link into it: for one of many sections.
+    /// It is printed unfolded.
+    #[must_use]
+    pub fn folded(mut self, badge: Badge) -> Self {
+        self.folded = Some(badge);
         self
     }
 
@@ -155,15 +167,21 @@ impl Section {
 impl Provenance {
     fn section(&self) -> Section {
         let facts = self.facts.iter().map(|(name, fact)| (name.clone(), vec![Inline::Text(fact.clone())])).collect();
-        let texts = self.texts.iter().flat_map(|(label, text)| {
-            [
-                Block::Paragraph(vec![Inline::Strong(label.clone())]),
-                Block::Code { label: label.clone(), text: text.clone() },
-            ]
+        let texts = self.texts.iter().enumerate().flat_map(|(number, (label, text))| {
+            let code = Block::Code { label: label.clone(), text: text.clone() };
+            // Those of many scenarios would be longer than the results.
+            if number < UNFOLDED {
+                vec![Block::Paragraph(vec![Inline::Strong(label.clone())]), code]
+            } else {
+                vec![Block::Details { summary: label.clone(), blocks: vec![code] }]
+            }
         });
         Section::new("How this was made").anchor("provenance").block(Block::Definitions(facts)).blocks(texts)
     }
 }
+
+/// The beginnings of anchors that are numbered elsewhere: of figures, and of the axes of tables with bars.
+const RESERVED: [&str; 3] = ["figure-", "axis-", "grid-"];
 
 /// The anchors that are taken.
 struct Anchors(BTreeSet<String>);
@@ -176,10 +194,11 @@ impl Default for Anchors {
 }
 
 impl Anchors {
-    /// `wanted`, or with a number behind it when that is taken. Figures are numbered elsewhere.
+    /// `wanted`, or with a number behind it when that is taken.
     fn take(&mut self, wanted: &str) -> String {
         let numbered = (2_usize..).map(|number| format!("{wanted}-{number}"));
-        let free = |anchor: &String| !self.0.contains(anchor) && !anchor.starts_with("figure-");
+        let free =
+            |anchor: &String| !self.0.contains(anchor) && !RESERVED.iter().any(|begin| anchor.starts_with(begin));
         let anchor = std::iter::once(wanted.to_owned()).chain(numbered).find(free).unwrap_or_default();
         self.0.insert(anchor.clone());
         anchor
@@ -196,21 +215,32 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn new(section: &'a Section, anchors: &mut Anchors) -> Self {
         let wanted = slug(section.anchor.as_ref().unwrap_or(&section.title));
-        let wanted = if wanted.starts_with("figure-") { format!("section-{wanted}") } else { wanted };
+        let reserved = RESERVED.iter().any(|begin| wanted.starts_with(begin));
+        let wanted = if reserved { format!("section-{wanted}") } else { wanted };
         let anchor = anchors.take(&wanted);
         Self { anchor, section, within: section.sections.iter().map(|section| Self::new(section, anchors)).collect() }
     }
 
     fn markup(&self, level: u8, page: &mut Rendered) -> Markup {
+        let link = if self.section.folded.is_some() {
+            html! {}
+        } else {
+            self.own_link()
+        };
+        let title = match level {
+            2 => html! { h2 { (self.section.title) (link) } },
+            3 => html! { h3 { (self.section.title) (link) } },
+            _ => html! { h4 { (self.section.title) (link) } },
+        };
+        let content = html! {
+            (Block::all(&self.section.blocks, page))
+            @for place in &self.within { (place.markup(level.saturating_add(1), page)) }
+        };
         html! {
             section id=(self.anchor) {
-                @match level {
-                    2 => h2 { (self.section.title) (self.own_link()) },
-                    3 => h3 { (self.section.title) (self.own_link()) },
-                    _ => h4 { (self.section.title) (self.own_link()) },
-                }
-                (Block::all(&self.section.blocks, page))
-                @for place in &self.within { (place.markup(level.saturating_add(1), page)) }
+                @if let Some(badge) = &self.section.folded {
+                    details.fold { summary { (title) (badge.markup()) } (content) }
+                } @else { (title) (content) }
             }
         }
     }

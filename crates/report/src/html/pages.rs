@@ -42,12 +42,9 @@ pub fn compare_page(
         return page;
     }
     let labels = labels(outcomes);
-    let tables = compare::tables(outcomes, paper, Medium::Page).into_iter();
-    let mut numbers =
-        tables.fold(Section::new("Numbers"), |all, Titled { title, table, .. }| all.block(shown(title, &table)));
-    if let Some(paper) = paper {
-        numbers = numbers.block(Block::text(format!("In the columns named paper: {}.", paper.source)));
-    }
+    let tables = compare::tables(outcomes, paper, Medium::Page);
+    let source = paper.map(|paper| Block::text(format!("In the columns named paper: {}.", paper.source)));
+    let numbers = Section::new("Numbers").blocks(source);
     let named = labels.iter().zip(timelines);
     let timelines: Vec<(&str, &Timeline)> =
         named.filter_map(|(label, timeline)| Some((label.as_str(), timeline.as_ref()?))).collect();
@@ -55,8 +52,8 @@ pub fn compare_page(
         .section_of("Delay against throughput", answer::scatter(outcomes, &labels))
         .section_of("Over time", of_several(outcomes, &timelines))
         .section_of("Distributions", distributions(outcomes))
-        .section(queues(outcomes))
-        .section(numbers.block(values::block(outcomes)))
+        .section_of(queues_title(outcomes), queues(outcomes))
+        .section(with_tables(numbers, tables, outcomes))
         .provenance(provenance(outcomes, origin))
 }
 
@@ -64,15 +61,12 @@ pub fn compare_page(
 #[must_use]
 pub fn run_page(outcome: &Outcome, timeline: Option<&Timeline>, origin: &Origin) -> Page {
     let outcomes = std::slice::from_ref(outcome);
-    let tables = run::tables(outcome).into_iter();
-    let tables = tables.map(|Titled { title, table, .. }| Section::new(title).block(shown(title, &table)));
-    let numbers = tables.fold(Section::new("Numbers"), Section::section);
-    let numbers = numbers.section(Section::new("All numbers").block(values::block(outcomes)));
+    let numbers = with_tables(Section::new("Numbers"), run::tables(outcome), outcomes);
     begin(outcomes, origin)
         .section_of(ANSWER, answer::blocks(outcomes, &labels(outcomes), "queue"))
         .section_of("Over time", timeline.map_or_else(Vec::new, |timeline| of_one(outcome, timeline)))
         .section_of("Distributions", distributions(outcomes))
-        .section(queues(outcomes))
+        .section_of(queues_title(outcomes), queues(outcomes))
         .section(numbers)
         .provenance(provenance(outcomes, origin))
 }
@@ -84,18 +78,16 @@ pub fn sweep_page(outcomes: &[Outcome], origin: &Origin) -> Page {
     if outcomes.is_empty() {
         return page;
     }
-    let tables: Vec<Block> = match values::too_many(outcomes.len(), "points") {
-        Some(note) => vec![note],
-        None => sweep::tables(outcomes, Medium::Page)
-            .iter()
-            .map(|Titled { title, table, .. }| shown(title, table))
-            .collect(),
+    let (note, tables) = match values::too_many(outcomes.len(), "points") {
+        Some(note) => (Some(note), Vec::new()),
+        None => (None, sweep::tables(outcomes, Medium::Page)),
     };
+    let numbers = Section::new("Numbers").blocks(note);
     let names = points::names(outcomes);
     page.section_of(ANSWER, answer::blocks(outcomes, &names, &points::title(outcomes)))
         .section_of("Against what was varied", points::figures(outcomes).into_iter().filter_map(swept))
         .section_of("Delay against throughput", answer::scatter(outcomes, &names))
-        .section(Section::new("Numbers").blocks(tables).block(values::block(outcomes)))
+        .section(with_tables(numbers, tables, outcomes))
         .provenance(provenance(outcomes, origin))
 }
 
@@ -132,13 +124,20 @@ fn notice(text: &str) -> Block {
     Block::Notice(Badge::new(Tone::Caution, "Partial"), vec![Inline::text_of(text)])
 }
 
+fn queues_title(outcomes: &[Outcome]) -> &'static str {
+    if ShownQueue::all(outcomes).len() > 1 { "The queues" } else { "The queue" }
+}
+
 /// The figures of each queue that the outcomes show.
-fn queues(outcomes: &[Outcome]) -> Section {
-    let all = ShownQueue::all(outcomes);
-    let title = if all.len() > 1 { "The queues" } else { "The queue" };
-    all.into_iter().fold(Section::new(title), |section, at| {
-        section.block(figures::composition(outcomes, at)).blocks(figures::drops(outcomes, at))
-    })
+fn queues(outcomes: &[Outcome]) -> impl Iterator<Item = Block> {
+    let all = ShownQueue::all(outcomes).into_iter();
+    all.flat_map(|at| figures::composition(outcomes, at).into_iter().chain(figures::drops(outcomes, at)))
+}
+
+/// Adds a section for each table, and one for all numbers.
+fn with_tables(numbers: Section, tables: Vec<Titled>, outcomes: &[Outcome]) -> Section {
+    let tables = tables.into_iter().map(|Titled { title, table, .. }| Section::new(title).block(shown(title, &table)));
+    tables.fold(numbers, Section::section).section(Section::new("All numbers").block(values::block(outcomes)))
 }
 
 /// A table as on the terminal; another one has the numbers with all digits.

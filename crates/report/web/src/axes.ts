@@ -18,6 +18,9 @@ export const AXIS: uPlot.Axis = {
 /** What a logarithmic axis has in addition. */
 export const LOGARITHMIC: uPlot.Axis = { splits: (_, __, low, high) => logSplits(low, high), filter: (_, splits) => splits };
 
+/** What an axis of whole numbers, such as ranks, has in addition. */
+export const WHOLE: uPlot.Axis = { incrs: Array.from({ length: 9 }, (_, power) => [1, 2, 5].map((times) => times * 10 ** power)).flat() };
+
 /** What an axis with this label has in addition. */
 export function labelled(label: string): uPlot.Axis {
   return { label, labelFont: FONT, labelSize: 18, labelGap: 2 };

@@ -4,9 +4,9 @@ import { bins, sizeFor } from "./bins";
 import type { Chart, Column, Data, Figure } from "./data";
 import { button, element, fileName, save } from "./dom";
 import { quantity, unit } from "./format";
-import { LineChart } from "./lines";
+import { LineChart, reach } from "./lines";
 import { Link } from "./link";
-import { COLOURS, lineColour, palette } from "./palette";
+import { COLOURS, paint, palette } from "./palette";
 import { planesOf, ScatterPlot } from "./scatter";
 import { fieldsOf, rowsOf, saveCsv, table } from "./tables";
 
@@ -19,6 +19,8 @@ interface Plot {
 const HEIGHT = 320;
 const PANEL = 190;
 const CELL = 132;
+/** The length of a line among the names of a picture. */
+const SWATCH = 28;
 /** Charts are drawn this far before they come into view. */
 const AHEAD = "800px";
 
@@ -55,7 +57,7 @@ class Stage {
 export const stage = new Stage();
 
 /** Saves a canvas with a title on the colour of the page. */
-function picture(title: string, names: readonly { name: string; colour: string }[], canvas: HTMLCanvasElement): void {
+function picture(title: string, names: readonly { name: string; colour: string; dashes: number[] }[], canvas: HTMLCanvasElement): void {
   const ratio = canvas.width / Math.max(1, canvas.clientWidth);
   const whole = document.createElement("canvas");
   const [edge, line] = [16 * ratio, 22 * ratio];
@@ -72,12 +74,16 @@ function picture(title: string, names: readonly { name: string; colour: string }
   context.fillText(title, edge, edge);
   context.font = `${13 * ratio}px system-ui, sans-serif`;
   let left = edge;
-  for (const { name, colour } of names) {
-    context.fillStyle = colour;
-    context.fillRect(left, edge + line * 1.55, 14 * ratio, 3 * ratio);
-    context.fillStyle = palette().text;
-    context.fillText(name, left + 19 * ratio, edge + line * 1.25);
-    left += context.measureText(name).width + 38 * ratio;
+  for (const { name, colour, dashes } of names) {
+    context.strokeStyle = colour;
+    context.lineWidth = 3 * ratio;
+    context.setLineDash(dashes.map((length) => length * ratio));
+    context.beginPath();
+    context.moveTo(left, edge + line * 1.6);
+    context.lineTo(left + SWATCH * ratio, edge + line * 1.6);
+    context.stroke();
+    context.fillText(name, left + (SWATCH + 5) * ratio, edge + line * 1.25);
+    left += context.measureText(name).width + (SWATCH + 24) * ratio;
   }
   context.drawImage(canvas, edge, head);
   whole.toBlob((blob) => blob && save(blob, fileName(title, "png")));
@@ -116,13 +122,29 @@ function caption(chart: Chart): HTMLElement {
   return element("figcaption", "", element("strong", "", chart.title), element("span", "unit", about(chart)));
 }
 
+/** The end of the vertical axis that charts next to each other share, if they show the same quantity. */
+function common(chart: Chart, siblings: readonly Chart[], data: Data, slots?: ReadonlyMap<number, number>): { top?: number } {
+  const same = siblings.filter((sibling) => sibling.y.label === chart.y.label && !sibling.y.log);
+  return chart.y.label === "" || same.length < 2 ? {} : { top: Math.max(...same.map((sibling) => reach(sibling, data, slots))) };
+}
+
+/** The charts in the same row as a figure. */
+function siblingsOf(figure: HTMLElement, data: Data): Chart[] {
+  const row = figure.closest(".figures")?.querySelectorAll<HTMLElement>(":scope > [data-figure]") ?? [];
+  return [...row].flatMap((place) => {
+    const other = data.figures[Number(place.dataset["figure"])];
+    return other?.kind === "chart" ? [other.chart] : [];
+  });
+}
+
 function drawChart(figure: HTMLElement, chart: Chart, data: Data): void {
   const host = element("div", "plot tall");
   figure.querySelector("figcaption strong")?.after(element("span", "unit", about(chart)));
   figure.append(host);
   let plot: LineChart | undefined;
   stage.wait(host, () => {
-    plot = new LineChart(host, chart, data, { height: HEIGHT, small: false, joined: false }, new Link());
+    const look = { height: HEIGHT, small: false, joined: false, ...common(chart, siblingsOf(figure, data), data) };
+    plot = new LineChart(host, chart, data, look, new Link());
     stage.plots.add(plot);
   });
   tools(figure, chart.title, () => fieldsOf(chart, data), () => plot && picture(chart.title, plot.names, plot.canvas));
@@ -157,7 +179,7 @@ function chooser(keys: readonly string[], slots: Map<number, number>, changed: (
       const slot = slots.get(key);
       chip.setAttribute("aria-pressed", String(slot !== undefined));
       swatch.hidden = slot === undefined;
-      swatch.style.color = lineColour(slot ?? 0, false);
+      paint(swatch, slot ?? 0, false);
     });
   };
   show();
@@ -179,7 +201,8 @@ function drawStack(figure: HTMLElement, keys: readonly string[], panels: readonl
       stage.plots.delete(old);
       old.destroy();
     }
-    const plot = new LineChart(host, chart, data, { height: panels.length === 1 ? HEIGHT : PANEL, small: false, joined: index + 1 < panels.length, slots }, link);
+    const size = { height: panels.length === 1 ? HEIGHT : PANEL, small: false, joined: index + 1 < panels.length };
+    const plot = new LineChart(host, chart, data, { ...size, slots, ...common(chart, panels, data, slots) }, link);
     drawn.set(index, plot);
     stage.plots.add(plot);
   };
@@ -215,7 +238,7 @@ function drawGrid(figure: HTMLElement, cells: readonly Chart[], data: Data): voi
   const names = new Map(cells.flatMap((cell) => cell.lines.map((line, index) => [line.name, index] as const)));
   const legend = element("p", "legend");
   const swatches = [...names].map(([name, index]) => ({ swatch: element("i", "swatch"), name, index }));
-  const colour = (): void => swatches.forEach(({ swatch, index }) => (swatch.style.color = lineColour(index, true)));
+  const colour = (): void => swatches.forEach(({ swatch, index }) => paint(swatch, index, true));
   colour();
   legend.append(...swatches.map(({ swatch, name }) => element("span", "", swatch, name)));
   stage.plots.add({ redraw: colour });

@@ -5,7 +5,7 @@ import type { Chart } from "./data";
 import { element } from "./dom";
 import { type Drawn, valueAt } from "./drawn";
 import { significant, withUnit } from "./format";
-import { borderStyle, lineColour } from "./palette";
+import { lineColour, paint } from "./palette";
 
 /** The height of a label. */
 export const LINE = 18;
@@ -40,9 +40,9 @@ export class Labels {
   /** Makes the labels in the present colours. */
   make(): void {
     const labels = this.#drawn.map(({ line, colour }) => {
-      const swatch = element("i", line.style === "points" ? "swatch ring" : "swatch");
-      swatch.style.color = lineColour(colour, this.#chart.groups);
-      if (line.style !== "points") swatch.style.borderTopStyle = borderStyle(colour);
+      const swatch = element("i", line.style === "points" ? "ring" : "swatch");
+      if (line.style === "points") swatch.style.color = lineColour(colour, this.#chart.groups);
+      else paint(swatch, colour, this.#chart.groups);
       return element("span", "label", swatch, element("b", "", line.name), element("output", ""));
     });
     this.#box.replaceChildren(...labels);

@@ -1,7 +1,7 @@
 // Lines over an axis, drawn by uPlot.
 
 import uPlot from "uplot";
-import { AXIS, labelled, LOGARITHMIC } from "./axes";
+import { AXIS, labelled, LOGARITHMIC, WHOLE } from "./axes";
 import { bins, sizeFor } from "./bins";
 import type { Chart, Column, Data } from "./data";
 import { before, type Drawn, valueAt } from "./drawn";
@@ -28,8 +28,14 @@ export interface Look {
 const LABELS = 184;
 /** The narrowest chart with labels beside it. */
 const WIDE = 640;
+/** The longest name beside a chart: longer ones have room above it. */
+const LONGEST = 15;
 /** Pixels for each point, where there are more points than can be seen. */
 const APART = 4;
+/** Thresholds above this many times what is shown would flatten it. */
+const FAR = 1.6;
+/** The points by which charts of a common axis are measured, as many as fit into a usual one. */
+const BINS = 200;
 /** The width of the vertical axis: the same for all, so that charts above each other are aligned. */
 const AXIS_WIDTH = 56;
 /** The part of the range below which a logarithmic axis is not shown. */
@@ -38,6 +44,24 @@ const DEPTH = 3000;
 /** A colour that others can be seen through. */
 function faint(colour: string): string {
   return colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.16)");
+}
+
+/** The upper end of an interval: within the range of the axis. */
+function armEnd(chart: Chart, y: number, half: number): number {
+  return Math.min(y + half, Math.max(chart.y.range?.[1] ?? Infinity, y));
+}
+
+/** The greatest value that a chart shows, of the lines that have a slot. */
+export function reach(chart: Chart, data: Data, slots?: ReadonlyMap<number, number>): number {
+  const shown = chart.lines.filter((line) => line.key === undefined || !slots || slots.has(line.key));
+  const values = shown.flatMap((line): Column => {
+    const [ys, halves] = [data.column(line.y), line.e === undefined ? null : data.column(line.e)];
+    if (chart.bins === undefined) return halves ? ys.map((y, index) => armEnd(chart, y ?? 0, halves[index] ?? 0)) : [...ys];
+    const { means, highs } = bins(ys, sizeFor(ys.length, BINS));
+    return chart.bins === "range" ? highs : means;
+  });
+  const most = values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
+  return Math.max(most, ...chart.marks.map((mark) => mark.at).filter((at) => at <= FAR * most));
 }
 
 /** A chart of lines. */
@@ -85,7 +109,7 @@ export class LineChart implements Linked {
   /** Draws again in the present colours. */
   redraw(): void {
     this.#labels.make();
-    this.#plot.redraw(false);
+    this.#plot.redraw(false, true);
   }
 
   /** Follows the width of its host. */
@@ -111,8 +135,8 @@ export class LineChart implements Linked {
   }
 
   /** The names of the lines with their colours. */
-  get names(): { name: string; colour: string }[] {
-    return this.#drawn.map(({ line, colour }) => ({ name: line.name, colour: lineColour(colour, this.#chart.groups) }));
+  get names(): { name: string; colour: string; dashes: number[] }[] {
+    return this.#drawn.map(({ line, colour }) => ({ name: line.name, colour: lineColour(colour, this.#chart.groups), dashes: dashes(colour) }));
   }
 
   point(x: number | null): void {
@@ -193,14 +217,14 @@ export class LineChart implements Linked {
         y: { distr: y.log ? 3 : 1, range: (_, min, max) => this.#up(min, max) },
       },
       axes: [
-        { ...AXIS, ...(x.log ? LOGARITHMIC : {}), ...label, size: 26, space: 60, gap: 5 },
+        { ...AXIS, ...(x.log ? LOGARITHMIC : this.#places.every(Number.isInteger) ? WHOLE : {}), ...label, size: 26, space: 60, gap: 5 },
         { ...AXIS, ...(y.log ? LOGARITHMIC : {}), size: AXIS_WIDTH, space: this.#look.small ? 28 : 34, gap: 6 },
       ],
       series: [{}, ...this.#drawn.map((drawn) => this.#series(drawn, sparse)), ...this.#ranges()],
       bands: this.#bands(),
       hooks: {
         drawAxes: [() => this.#drawBehind()],
-        draw: [() => this.#drawIntervals(), () => this.#drawNames(), () => this.#setLabels()],
+        draw: [() => this.#drawIntervals(), () => this.#drawNames(), () => this.#setLabels(), (plot) => this.#tell(plot)],
         setCursor: [(plot) => this.#moved(plot)],
         setSelect: [(plot) => this.#selected(plot)],
         ready: [(plot) => plot.over.addEventListener("dblclick", () => this.#link.zoom(null))],
@@ -230,7 +254,7 @@ export class LineChart implements Linked {
       stroke,
       width: line.style === "marked" ? 2 : 1.5,
       spanGaps: sparse,
-      dash: this.#chart.groups && this.#look.small ? [] : dashes(colour),
+      dash: dashes(colour),
       points: { show: false },
     };
     if (line.style === "steps" && steps) shown.paths = steps;
@@ -256,9 +280,8 @@ export class LineChart implements Linked {
 
   #up(min: number | null, max: number | null): uPlot.Range.MinMax {
     if (this.#chart.y.log) return uPlot.rangeLog(min ?? 0.1, max ?? 1, 10, true);
-    const arms = this.#drawn.flatMap(({ ys, halves }) => (halves ? ys.map((y, index) => (y ?? 0) + (halves[index] ?? 0)) : []));
-    // Thresholds far above what is shown would flatten it.
-    const marks = this.#chart.marks.map((mark) => mark.at).filter((at) => at <= 1.6 * (max ?? 1));
+    const arms = this.#drawn.flatMap(({ ys, halves }) => (halves ? ys.map((y, index) => armEnd(this.#chart, y ?? 0, halves[index] ?? 0)) : []));
+    const marks = this.#chart.marks.map((mark) => mark.at).filter((at) => at <= FAR * (max ?? 1));
     const top = this.#look.top ?? Math.max(max ?? 1, ...arms, ...marks);
     const bottom = Math.min(0, min ?? 0);
     return [bottom < 0 ? bottom * 1.06 : 0, top > bottom ? top * 1.06 : bottom + 1];
@@ -270,7 +293,8 @@ export class LineChart implements Linked {
   }
 
   #beside(): boolean {
-    return !this.#look.small && this.#width >= WIDE && this.#drawn.length * LINE <= this.#look.height - 30;
+    const short = this.#drawn.every((drawn) => drawn.line.name.length <= LONGEST);
+    return !this.#look.small && short && this.#width >= WIDE && this.#drawn.length * LINE <= this.#look.height - 30;
   }
 
   /** The warm-up and the marks, behind the lines. */
@@ -347,9 +371,9 @@ export class LineChart implements Linked {
       xs.forEach((x, index) => {
         const [y, half] = [ys[index], halves[index]];
         if (x === null || y === null || y === undefined || !half) return;
-        const [least, most] = this.#chart.y.range ?? [-Infinity, Infinity];
-        const low = Math.max(y - half, Math.min(least ?? -Infinity, y), this.#chart.y.log ? y / 10 : -Infinity);
-        const high = Math.min(y + half, Math.max(most ?? Infinity, y));
+        const least = this.#chart.y.range?.[0] ?? -Infinity;
+        const low = Math.max(y - half, Math.min(least, y), this.#chart.y.log ? y / 10 : -Infinity);
+        const high = armEnd(this.#chart, y, half);
         const at = this.#plot.valToPos(x, "x", true);
         const [from, to] = [this.#plot.valToPos(low, "y", true), this.#plot.valToPos(high, "y", true)];
         const cap = 3 * ratio;
@@ -364,6 +388,12 @@ export class LineChart implements Linked {
       });
     }
     ctx.restore();
+  }
+
+  /** Says what the vertical axis shows, and to which value. */
+  #tell(plot: uPlot): void {
+    this.#host.dataset["unit"] = this.#chart.y.label;
+    this.#host.dataset["top"] = String(plot.scales["y"]?.max);
   }
 
   #moved(plot: uPlot): void {

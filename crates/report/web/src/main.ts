@@ -2,7 +2,7 @@
 
 import "uplot/dist/uPlot.min.css";
 import { Data } from "./data";
-import { button } from "./dom";
+import { button, element } from "./dom";
 import { draw, stage } from "./figures";
 import { forget } from "./palette";
 import { rowsOfTable, saveCsv } from "./tables";
@@ -36,7 +36,7 @@ function themes(nav: Element | null): void {
   changed();
 }
 
-/** Paper is light, and has every figure in its width. */
+/** Paper is light, and has every figure in its width: the style sheet gives the page the width of a sheet while it is printed. */
 function prints(): void {
   const root = document.documentElement;
   let theme: string | undefined;
@@ -63,6 +63,40 @@ function prints(): void {
   matchMedia("print").addEventListener("change", (event) => (event.matches ? before() : after()));
 }
 
+/** Unfolds what the address names, and on request all; paper has all unfolded. */
+function folds(): void {
+  const all = [...document.querySelectorAll<HTMLDetailsElement>(".fold")];
+  const [first] = all;
+  if (!first) return;
+  const show = (): void => {
+    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const fold = place?.closest<HTMLDetailsElement>(".fold") ?? place?.querySelector<HTMLDetailsElement>(":scope > .fold");
+    if (!place || !fold) return;
+    fold.open = true;
+    place.scrollIntoView();
+  };
+  const toggle = button("Unfold all", "", () => {
+    const open = all.some((fold) => !fold.open);
+    for (const fold of all) fold.open = open;
+    toggle.textContent = open ? "Fold all" : "Unfold all";
+  });
+  first.parentElement?.before(element("p", "", toggle));
+  addEventListener("hashchange", show);
+  // A link to the section that the address names already changes nothing in it.
+  document.addEventListener("click", (event) => {
+    if ((event.target as Element).closest("a[href^='#']")) setTimeout(show);
+  });
+  let opened: HTMLDetailsElement[] = [];
+  addEventListener("beforeprint", () => {
+    opened = all.filter((fold) => !fold.open);
+    for (const fold of opened) fold.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const fold of opened) fold.open = false;
+  });
+  show();
+}
+
 /** Saves tables of the page. */
 function downloads(): void {
   for (const place of document.querySelectorAll<HTMLElement>("[data-csv]")) {
@@ -80,6 +114,8 @@ function start(): void {
     if (figure) draw(place, figure, data);
   }
   downloads();
+  // Before the charts are drawn for paper.
+  folds();
   themes(document.querySelector("nav"));
   prints();
 }

@@ -3,8 +3,11 @@
 /** The number of colours. */
 export const COLOURS = 6;
 
-/** Dashes of lines, for readers who do not see the colours. */
-export const DASHES: readonly (readonly number[])[] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [4, 2], [12, 4]];
+/**
+ * Dashes of lines, for readers who do not see the colours: as many as colours. Each is long enough that its colour is not blended with
+ * the page's.
+ */
+export const DASHES: readonly (readonly number[])[] = [[], [8, 3], [4, 2], [12, 3, 4, 3], [16, 4], [10, 2, 4, 2, 4, 2]];
 
 /** The colours of the present theme. */
 export interface Palette {
@@ -66,7 +69,15 @@ export function dashes(number: number): number[] {
   return [...(DASHES[number % DASHES.length] ?? [])];
 }
 
-/** The style of a swatch for the line with this number. */
-export function borderStyle(number: number): string {
-  return ["solid", "dashed", "dotted"][number % 3] ?? "solid";
+/** A swatch of the line with this number: its colour, and its dashes once. */
+export function paint(swatch: HTMLElement, number: number, groups: boolean): void {
+  const pattern = dashes(number);
+  let at = 0;
+  const stops = pattern.map((length, index) => {
+    const from = at;
+    at += length;
+    return `${index % 2 === 0 ? "currentColor" : "transparent"} ${from}px ${at}px`;
+  });
+  swatch.style.color = lineColour(number, groups);
+  swatch.style.backgroundImage = pattern.length === 0 ? "linear-gradient(currentColor, currentColor)" : `repeating-linear-gradient(90deg, ${stops.join(", ")})`;
 }

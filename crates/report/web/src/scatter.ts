@@ -58,7 +58,7 @@ export class ScatterPlot {
   }
 
   redraw(): void {
-    this.#plot.redraw(false);
+    this.#plot.redraw(false, true);
   }
 
   resize(): void {
