@@ -595,8 +595,22 @@ def test_a_long_report_is_folded(pages: Pages, tmp_path: Path) -> None:
     page.get_by_role("button", name="Unfold all").click()
     assert folds.evaluate_all(is_open) == [True, True, True]
     assert page.evaluate(UNTITLED) == []
+    names = page.locator("#mild .legend").first.locator("svg.dash line")
+    assert names.count() == 2  # noqa: PLR2004
+    assert names.last.evaluate("(line) => getComputedStyle(line).stroke") != "none"
     # An address leads into a section.
     page.goto(f"{file.as_uri()}#unresponsive")
     page.reload()
     assert page.locator("#unresponsive .fold").evaluate("(fold) => fold.open")
     assert seen.messages == []
+
+
+def test_bars_have_the_lines_of_their_axis(pages: Pages) -> None:
+    """The line of the second number is seen above the bar: would catch lines that rows borrow and do not get."""
+    page = pages.open("compare").page
+    bar = page.locator("svg.bar").first.bounding_box()
+    assert bar
+    left = bar["x"] + bar["width"] / 4 - 3
+    shot = page.screenshot(clip={"x": left, "y": bar["y"] + 1, "width": 6, "height": 2})
+    shades = set(Image.open(io.BytesIO(shot)).convert("L").tobytes())
+    assert min(shades) < max(shades) == 255  # noqa: PLR2004

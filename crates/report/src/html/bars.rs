@@ -412,8 +412,8 @@ impl LogAxis {
             }
             ticks
         };
-        let sets = TIMES.iter().map(|times| within(times));
-        sets.clone().find(|ticks| ticks.len() > 2).or_else(|| sets.last()).unwrap_or_default()
+        let three = TIMES.iter().map(|times| within(times)).find(|ticks| ticks.len() > 2);
+        three.unwrap_or_else(|| within(TIMES[TIMES.len() - 1]))
     }
 
     fn range(&self, values: Option<[f64; 3]>) -> Markup {

@@ -78,7 +78,7 @@ impl Ellipses {
         }
         html! {
             p.legend { @for (index, name) in names.iter().enumerate() {
-                span { i.swatch style=(style(index)) {} (name) }
+                span { svg.dash style=(style(index)) viewBox="0 0 28 4" aria-hidden="true" { line x2="28" y1="2" y2="2" {} } (name) }
             } }
             div.figures { @for (title, series) in &self.panels {
                 div { p { strong { (title) } } (self.panel(title, series, &names)) }
