@@ -46,7 +46,7 @@ pub(crate) fn replay(
         pool.install(|| queues.par_iter().map(pass).collect::<Result<Vec<_>, _>>())
     })?;
     let passes = passes.map_err(|error| errors::batch(py, &error))?;
-    let late = passes.iter().map(|(_, late)| late.packets).max().unwrap_or(0);
+    let late = passes.iter().map(|(_, findings)| findings.late.packets).max().unwrap_or(0);
     let outcomes: Vec<Outcome> =
         passes.into_iter().filter_map(|(outcome, _)| Some(Outcome::new(outcome?, None))).collect();
     let interrupted = outcomes.len() < queues.len() || outcomes.iter().any(|outcome| outcome.inner.partial);

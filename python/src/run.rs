@@ -60,9 +60,12 @@ pub(crate) fn compare(
         let (scenario, asked) = match choice {
             Choice::Kind(name) => {
                 let kind: Kind = name.parse().map_err(|error| errors::refused(py, error))?;
-                (choose::with_kind(&scenario, kind), name.clone())
+                (choose::with_kind(&scenario, kind), kind.name().to_owned())
             }
-            Choice::Given(given) => (choose::with_parameters(&scenario, &config(given)?), given.0.clone()),
+            Choice::Given(given) => {
+                let parameters = config(given)?;
+                (choose::with_parameters(&scenario, &parameters), parameters.kind().name().to_owned())
+            }
         };
         Ok(Job { scenario: scenario.map_err(|error| errors::batch(py, &error))?, point: None, asked })
     };

@@ -203,9 +203,9 @@ pub(crate) fn replay_custom(
         Some(error) => return Err(error),
         None => heard.call0()?.is_truthy()?,
     };
-    let (outcome, late) = passed.map_err(|error| errors::batch(py, &error))?;
+    let (outcome, findings) = passed.map_err(|error| errors::batch(py, &error))?;
     let interrupted = interrupted || outcome.as_ref().is_none_or(|outcome| outcome.partial);
-    Ok((outcome.map(|outcome| Outcome::new(outcome, None)), interrupted, late.packets))
+    Ok((outcome.map(|outcome| Outcome::new(outcome, None)), interrupted, findings.late.packets))
 }
 
 /// Why a queue of a replay could not be made.

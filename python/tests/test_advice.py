@@ -67,7 +67,7 @@ def test_a_discipline_is_advised(tmp_path: Path) -> None:
 def test_it_is_that_of_the_command_line() -> None:
     """Would catch a setting that is lost on the way."""
     command = [str(CLI), "advise", "--rate", "2mbit", "--rtt", "20ms", "--mix", "2 cubic, udp 2x", "--json"]
-    more = ["--goal", "utilisation>0.5, maximise jain", "--kinds", "droptail,codel,fq-codel"]
+    more = ["--goal", "utilisation>0.5, maximise jain", "--queue", "droptail,codel,fq-codel"]
     said = subprocess.run([*command, *more], capture_output=True, text=True, check=True)
     assert json.loads(said.stdout) == advise().to_dict()
 

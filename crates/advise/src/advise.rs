@@ -63,7 +63,7 @@ impl AdvisePlan {
     pub fn new(settings: AdviseSettings, threads: Option<usize>) -> Result<Self, Error> {
         let tiers = tiers(&settings);
         if tiers.is_empty() {
-            return Err(Error::new("no discipline is left", "name some with --kinds, or allow state of flows"));
+            return Err(Error::new("no discipline is left", "name some with --queue, or allow state of flows"));
         }
         let droptail = settings.link.document(&defaults(Kind::DropTail, &settings.link), settings.seed)?.scenario()?;
         settings.goal.check(&droptail)?;

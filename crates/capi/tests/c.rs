@@ -126,7 +126,7 @@ fn many_queues_and_two_threads() -> Outcome {
 const ERRORS: &str = "\
 NULL: there is no text: the pointer is NULL
 : kind: there is no discipline; begin with its name, as in \"choke limit=300p\"
-chok: kind: there is no queue discipline \"chok\"; did you mean \"choke\"? There are drop
+chok: kind: there is no queue discipline \"chok\"; did you mean \"choke\"?
 choke limits=3p: limits: choke has no parameter \"limits\": did you mean \"limit\"? it has limit, mi
 choke limit=-1p: limit: a number of packets cannot be \"-1p\": it must start with a number that is
 choke: choke bandwidth: the link has no rate, which the average's idle clock needs: wr

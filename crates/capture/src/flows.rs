@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use fairlane_qdisc::headers::{FlowId, FlowName, FlowsBy, Headers};
 use fairlane_qdisc::{Duration, Time};
 
+use crate::Network;
+
 /// Datagrams whose later fragments are waited for at a time; the one begun first makes room.
 const DATAGRAMS: usize = 4096;
 
@@ -65,6 +67,15 @@ impl Flows {
     pub fn connection(&mut self, id: FlowId) -> u32 {
         let next = self.connections.len() as u32;
         *self.connections.entry(id).or_insert(next)
+    }
+
+    /// The network where one direction of the connections begins of which both directions were asked for, that of the
+    /// first of them; `None` if there is only one direction.
+    #[must_use]
+    pub fn first_direction(&self) -> Option<Network> {
+        let mut numbered: Vec<(u32, FlowId)> = self.connections.iter().map(|(id, number)| (*number, *id)).collect();
+        numbered.sort_unstable_by_key(|(number, _)| *number);
+        Network::of_first_direction(&numbered.into_iter().map(|(_, id)| id).collect::<Vec<_>>())
     }
 
     /// The number of a host, from 0 in the order in which they were first asked for.

@@ -6,6 +6,7 @@ mod commands;
 mod features;
 mod figures;
 mod files;
+mod hints;
 mod output;
 mod page;
 mod progress;
@@ -13,10 +14,7 @@ mod shared;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use fairlane_console::Failure;
-
-use crate::args::Cli;
 
 /// Asks for huge pages: large runs read memory all over.
 #[global_allocator]
@@ -35,7 +33,7 @@ fn main() -> ExitCode {
         commands::lab::serve();
         return ExitCode::SUCCESS;
     }
-    match commands::execute(Cli::parse().verb) {
+    match commands::execute(hints::parse().verb) {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::FellShort) => ExitCode::from(FELL_SHORT),
         Err(Failure::Undecided) => ExitCode::from(UNDECIDED),

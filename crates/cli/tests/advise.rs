@@ -19,7 +19,7 @@ const SHORT: [&str; 11] = [
     "2 cubic, udp 2x",
     "--goal",
     "utilisation>0.5, maximise jain",
-    "--kinds",
+    "--queue",
     "droptail,codel,fq-codel",
 ];
 
@@ -145,7 +145,7 @@ fn the_commands_of_the_page_work() {
         let mut args: Vec<&str> = words[1..].iter().map(String::as_str).collect();
         match args[0] {
             "advise" => {
-                args.extend(["--kinds", "droptail,codel"]);
+                args.extend(["--queue", "droptail,codel"]);
             }
             "tune" => args.extend(["--runs", "1", "--budget", "16", "--set", "duration=12s", "--set", "warmup=4s"]),
             _ if !cfg!(target_os = "linux") => continue,

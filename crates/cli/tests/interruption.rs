@@ -109,7 +109,7 @@ fn an_interrupted_sweep_goes_on_where_it_ended() {
     let file = place.write("long.toml", &SMALL.replace("\"4s\"", "\"400s\""));
     let (table, whole) = (place.name("sweep.csv"), place.name("whole.csv"));
     let vary = ["--vary", "flows.cbr.rate=100kbit..10mbit/10log", "--vary", "bottleneck.queue.kind=red,choke,sfq"];
-    let sweep = |out: &str| [&["sweep", &file, "--json", "--jobs", "1", "--out", out], &vary[..]].concat().join("\n");
+    let sweep = |out: &str| [&["sweep", &file, "--json", "--jobs", "1", "--table", out], &vary[..]].concat().join("\n");
     let args = sweep(&table);
     let args: Vec<&str> = args.lines().collect();
     let journal = place.path("sweep.csv.part");

@@ -249,7 +249,7 @@ fn places_that_will_not_do_are_refused() {
         (vec!["compare", "--html", &nowhere], "make its folder first"),
         (vec!["run", &file, "--html", &folder], "is a folder"),
         (vec!["run", &file, "--html", &same, "--trace", &same], "--html and --trace name the same file"),
-        (vec!["sweep", &file, "--vary", "seed=1,2", "--html", &same, "--out", &same], "name the same file"),
+        (vec!["sweep", &file, "--vary", "seed=1,2", "--html", &same, "--table", &same], "name the same file"),
     ] {
         let output = fairlane(&args);
         let stderr = String::from_utf8(output.stderr).unwrap();

@@ -177,3 +177,59 @@ fn a_place_that_keeps_nothing_is_refused() {
     let said = stderr(&["paper", "run", "choke-table3", "--html", &place.name("no/page.html")], 2);
     assert!(said.contains("make its folder first"), "{said}");
 }
+
+/// A scenario and a claims file of a reviewer: a link of 1 Mbit/s carries half of 2 Mbit/s.
+const OWN_SCENARIO: &str = "duration = \"4s\"\nwarmup = \"1s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"cbr\"\nkind = \"udp\"\nrate = \"2mbit\"\njitter = 0.5\n";
+const OWN_CLAIMS: &str = r#"
+[paper]
+id = "mine"
+title = "A paper"
+authors = "A. Author"
+where = "A place, 2026"
+
+[[experiments]]
+id = "half"
+about = "A flow of twice the link's rate."
+scenario = "link.toml"
+vary.rate = { key = "flows.cbr.rate", values = ["2mbit", "4mbit"] }
+measures = { got = '.groups[0].throughput_bps.mean / 1e6' }
+
+[[claims]]
+id = "half-of-it"
+where = "Figure 1"
+says = "The link carries 1 Mbit/s."
+experiments = ["half"]
+checks = [{ what = "throughput", at = { rate = "2mbit" }, value = ".got", unit = "Mbit/s", demand = [0.9, 1.1] }]
+"#;
+
+/// Would catch own claims that are judged otherwise than those of the papers, that find a scenario in another folder
+/// than theirs, and runs that are kept although a file has changed.
+#[test]
+fn own_claims_are_judged_as_those_of_the_papers() {
+    let place = Place::new();
+    place.write("link.toml", OWN_SCENARIO);
+    let file = place.write("mine.toml", OWN_CLAIMS);
+    let state = place.name("state");
+    let run = |file: &str| fairlane(&["paper", "run", file, "--runs", "3", "--state", &state, "--json"]);
+    let output = run(&file);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let verdicts: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(verdicts["claims"][0]["status"], "met", "{verdicts}");
+    let shown = printed(&["paper", "show", &file]);
+    assert!(shown.contains("half-of-it (mine, Figure 1): not run") && shown.contains("link.toml"), "{shown}");
+    let wrong = place.write("wrong.toml", &OWN_CLAIMS.replace("[0.9, 1.1]", "[1.9, 2.1]"));
+    assert_eq!(run(&wrong).status.code(), Some(1));
+    for (right, other, said) in [
+        ("about", "abuot", "wrong.toml:8:1: "),
+        ("\"link.toml\"", "\"lnik.toml\"", "wrong.toml:9: the experiment half: scenario: "),
+        (".groups[0]", ".groups[", "wrong.toml:9: the experiment half: the measure got: "),
+        ("flows.cbr.rate", "flows.cbr.rat", "wrong.toml:9: the experiment half: --set flows.cbr.rat=2mbit: "),
+        ("experiments = [\"half\"]", "experiments = [\"none\"]", "wrong.toml:16: the claim half-of-it: "),
+    ] {
+        let wrong = place.write("wrong.toml", &OWN_CLAIMS.replace(right, other));
+        let refused = String::from_utf8(run(&wrong).stderr).unwrap();
+        assert!(refused.contains(said), "{other}: {refused}");
+    }
+    assert!(stderr(&["paper", "run", &file, "choke-fig3"], 2).contains("one after the other"));
+    assert!(stderr(&["paper", "run", &place.name("none.toml")], 2).contains("none.toml"));
+}

@@ -10,7 +10,7 @@ const VARY: [&str; 4] = ["--vary", "seed=1..5/5", "--vary", "bottleneck.queue=re
 
 /// Runs the sweep with `more` options. Returns whether it succeeded, and what it said.
 fn sweep(file: &str, out: &str, more: &[&str]) -> (bool, String) {
-    let done = fairlane(&[&["sweep", file, "--out", out], &VARY[..], more].concat());
+    let done = fairlane(&[&["sweep", file, "--table", out], &VARY[..], more].concat());
     (done.status.success(), String::from_utf8(done.stderr).unwrap())
 }
 

@@ -46,6 +46,15 @@ fn words_that_are_not_known() {
     refused(&["run", &file, "--set", "duration"], &["KEY=VALUE"]);
     refused(&["completions", "tcsh"], &["bash"]);
     refused(&["compare", &file, "--queue", "FQ_CoDel"], &["did you mean \"fq-codel\""]);
+    // Options of other commands, and spaces for commas.
+    refused(&["run", &file, "--duration", "5s"], &["--set duration=5s"]);
+    refused(&["sweep", &file, "--queue", "red,pie"], &["--vary bottleneck.queue.kind=red,pie"]);
+    refused(&["sweep", &file, "--out", "x.csv"], &["--table FILE.csv"]);
+    refused(&["check", &file, "--queue=pie"], &["--set bottleneck.queue.kind=pie"]);
+    refused(&["compare", &file, "--queue", "droptail", "red", "pie"], &["--queue droptail,red"]);
+    refused(&["compare", "--queue", "droptail", "red"], &["--queue droptail,red"]);
+    refused(&["run", file.trim_end_matches(".toml")], &["did you mean", "small.toml"]);
+    refused(&["plot", "x.flows.csv", "--svg", "x.svg"], &["--json >x.json", "plot x.json --figure series"]);
     // Names that are something else: a discipline, and a scenario that is compiled in.
     refused(&["compare", "choke"], &["choke is a queue discipline", "--queue choke"]);
     refused(&["run", "choke-fig3.toml"], &["did you mean \"choke-fig3\""]);
@@ -88,6 +97,12 @@ fn files_that_are_wrong() {
     refused(&["run", &folder], &["folder", "name a scenario file"]);
     refused(&["run", &place.name("missing.toml")], &["missing.toml", "No such file"]);
     refused(&["check", &wrong], &[&format!("{wrong}:6:8: bottleneck.rate"), "1mbps", "mbit"]);
+    let several = SMALL.replace("rate = \"1mbit\"", "rate = \"1mbps\"").replace("duration", "duratoin");
+    let several = place.write("several.toml", &several);
+    refused(
+        &["check", &several],
+        &["duratoin: there is no key", "duration: `duration` is missing", "bottleneck.rate: "],
+    );
     refused(&["run", "choke-fig55"], &["No such file", "did you mean \"choke-fig5\"", "fairlane scenarios"]);
     refused(&["scenarios", "choke-fig55"], &["there is no scenario", "choke-fig5"]);
     let huge = place.write("huge.toml", &"# x\n".repeat(300_000));
@@ -104,9 +119,9 @@ fn files_that_are_wrong() {
 fn outputs_that_cannot_be_written() {
     let (place, file) = Place::with_small();
     let missing = place.name("no/such/folder/x.csv");
-    refused(&["sweep", &file, "--vary", "seed=1,2", "--out", &missing], &["no/such/folder", "make its folder first"]);
-    refused(&["sweep", &file, "--vary", "seed=1,2", "--out", &place.name("x.txt")], &["x.txt", ".csv or .parquet"]);
-    refused(&["sweep", &file, "--vary", "seed=1,2", "--out", &place.name("x")], &[".csv or .parquet"]);
+    refused(&["sweep", &file, "--vary", "seed=1,2", "--table", &missing], &["no/such/folder", "make its folder first"]);
+    refused(&["sweep", &file, "--vary", "seed=1,2", "--table", &place.name("x.txt")], &["x.txt", ".csv or .parquet"]);
+    refused(&["sweep", &file, "--vary", "seed=1,2", "--table", &place.name("x")], &[".csv or .parquet"]);
     refused(&["run", &file, "--out", &file], &["small.toml is not a folder"]);
     refused(&["run", &file, "--out", &format!("{file}/x")], &["is not a folder"]);
     refused(&["run", &file, "--pcap", &place.name("")], &["is a folder", "name a file"]);
@@ -142,14 +157,14 @@ fn no_input_is_an_output() {
             refused(&["run", &file, option, output], &[option, read[1], read[2]]);
         }
         refused(&["compare", &file, "--html", output], &read[1..]);
-        refused(&["sweep", &file, "--vary", "seed=1,2", "--out", output], &read[1..]);
+        refused(&["sweep", &file, "--vary", "seed=1,2", "--table", output], &read[1..]);
     }
     refused(&["run", &file, "--trace", &table], &["flows.csv, which is read"]);
     refused(&["run", &file, "--out", &place.name("")], &["--out would overwrite", "flows.csv, which is read"]);
     let elsewhere = place.write("other.toml", SMALL);
     let vary = "bottleneck.rate.trace=flows.csv,second.csv";
     let second = place.write("second.csv", "time_s,rate_bps\n0,2000000\n");
-    refused(&["sweep", &file, "--vary", vary, "--out", &second], &["second.csv, which is read"]);
+    refused(&["sweep", &file, "--vary", vary, "--table", &second], &["second.csv, which is read"]);
     for pair in [["new.csv", "later.csv"], ["new.csv", "sub/../new.csv"]] {
         refused(&["run", &elsewhere, "--pcap", &place.name(pair[0]), "--trace", &place.name(pair[1])], &["same file"]);
     }

@@ -44,6 +44,34 @@ fn nanos(packet: &RawPcapPacket<'_>) -> u64 {
     u64::from(packet.ts_sec) * 1_000_000_000 + u64::from(packet.ts_frac)
 }
 
+/// Would catch a capture of both directions that passes for one, and a direction that has packets of the other.
+#[test]
+fn one_direction_of_a_simulated_capture() {
+    let (place, file) = Place::with_small();
+    let both = place.name("both.pcap");
+    printed(&["run", &file, "--pcap", &both]);
+    let replay = |more: &[&str]| {
+        let args = [&["replay", &both, "--rate", "1gbit", "--queue", "droptail", "limit=10000p", "--json"], more];
+        let output = fairlane(&args.concat());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let outcome: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
+        (outcome["queues"][0]["arrived"].as_u64().unwrap(), stderr)
+    };
+    // Sources have addresses in the lower half of 10.0.0.0/8.
+    let all = packets(&both);
+    let there = all.iter().filter(|packet| Ipv4HeaderSlice::from_slice(&packet.data).unwrap().source()[1] < 128);
+    let there = there.count() as u64;
+    let (arrived, note) = replay(&[]);
+    assert!(arrived == all.len() as u64 && 0 < there && there < arrived);
+    assert!(note.contains("both directions"), "{note}");
+    let named = note.split("--from ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    for network in [named, "10.0.0.0/9"] {
+        assert_eq!(replay(&["--from", network]), (there, String::new()), "{network}");
+    }
+    let refused = fairlane(&["replay", &both, "--rate", "1gbit", "--queue", "droptail", "--from", "lan"]);
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("write for example 10.0.0.0/8"));
+}
+
 /// Would catch a flow that is split or joined, and a packet whose captured length is counted instead of its length on
 /// the wire.
 #[test]
@@ -135,7 +163,7 @@ fn departures_of_a_fifo_are_lindleys() {
     let place = Place::new();
     let through = place.name("through.pcap");
     let args =
-        ["replay", &real(), "--rate", "5mbit", "--queue", "droptail", "limit=5000p", "--write", &through, "--json"];
+        ["replay", &real(), "--rate", "5mbit", "--queue", "droptail", "limit=5000p", "--pcap", &through, "--json"];
     let outcome = json(&args);
     let (before, after) = (packets(&real()), packets(&through));
     assert_eq!((before.len() as u64, after.len() as u64), (PACKETS, PACKETS));
@@ -157,7 +185,7 @@ fn marks_are_written_into_the_headers() {
     let place = Place::new();
     let through = place.name("through.pcap");
     let parameters = ["limit=300p", "min=5p", "max=15p", "ecn=true"];
-    let (real, rate) = (real(), ["--rate", "5mbit", "--queue", "red", "--write", &through, "--json"]);
+    let (real, rate) = (real(), ["--rate", "5mbit", "--queue", "red", "--pcap", &through, "--json"]);
     let args = [&["replay", &real], &rate[..], &parameters[..]].concat();
     let outcome = json(&args);
     let (before, after) = (packets(&real), packets(&through));
@@ -288,13 +316,13 @@ fn what_cannot_be_is_refused() {
     replay(&real, &["limit=3"], &["limit", "unit"]);
     replay(&real, &["--flows", "port"], &["five-tuple, inner, address-pair, source-address, destination-address"]);
     replay(&real, &["min=30p", "max=20p"], &["--queue red", "min", "max"]);
-    replay(&real, &["--write", &real], &["--write", "which is read", "another file"]);
-    replay(&real, &["--write", &place.name("no/such.pcap")], &["make its folder first"]);
+    replay(&real, &["--pcap", &real], &["--pcap", "which is read", "another file"]);
+    replay(&real, &["--pcap", &place.name("no/such.pcap")], &["make its folder first"]);
     refused(&["replay", &real, "--queue", "red"], &["--rate"]);
     refused(&["replay", &real, "--rate", "1mbit"], &["--queue"]);
     refused(&["replay", &real, "--rate", "0bit", "--queue", "red"], &["above zero"]);
     let both = ["replay", &real, "--rate", "1mbit", "--queue", "red,choke"];
-    refused(&[&both[..], &["--write", &place.name("x.pcap")]].concat(), &["--write", "once for each"]);
+    refused(&[&both[..], &["--pcap", &place.name("x.pcap")]].concat(), &["--pcap", "once for each"]);
     refused(&[&both[..], &["target=5ms"]].concat(), &["target"]);
     // No file was created.
     assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1);
@@ -324,7 +352,7 @@ fn damage_and_disorder_are_told() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_reported() {
-    let args = ["replay", &real(), "--rate", "5mbit", "--queue", "droptail", "--write", "/dev/full"];
+    let args = ["replay", &real(), "--rate", "5mbit", "--queue", "droptail", "--pcap", "/dev/full"];
     refused(&args, &["/dev/full", "make room"]);
 }
 

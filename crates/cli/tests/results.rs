@@ -200,13 +200,13 @@ fn tables_are_written_where_asked() {
     let (place, file) = Place::with_small();
     let (folder, sweep) = (place.name("new/folder"), place.name("sweep.csv"));
     printed(&["run", &file, "--out", &folder]);
-    printed(&["sweep", &file, "--vary", "flows.cbr.rate=1mbit,2mbit,3mbit", "--out", &sweep]);
+    printed(&["sweep", &file, "--vary", "flows.cbr.rate=1mbit,2mbit,3mbit", "--table", &sweep]);
     assert!(place.path("new/folder/flows.parquet").exists());
     let flows = csv::Reader::from_path(place.path("new/folder/flows.csv")).unwrap().records().count();
     assert_eq!(flows, 4);
     // Three points of two groups each.
     assert_eq!(csv::Reader::from_path(sweep).unwrap().records().count(), 6);
-    printed(&["sweep", &file, "--vary", "seed=1,2", "--out", &place.name("sweep.parquet")]);
+    printed(&["sweep", &file, "--vary", "seed=1,2", "--table", &place.name("sweep.parquet")]);
     let parquet = std::fs::read(place.path("sweep.parquet")).unwrap();
     assert_eq!((&parquet[..4], &parquet[parquet.len() - 4..]), (&b"PAR1"[..], &b"PAR1"[..]));
 }

@@ -67,7 +67,7 @@ fn an_output_that_is_left_out_is_refused_before_the_work() {
         refused(args, "html", true);
     }
     for args in [
-        &["sweep", &file, "--vary", "seed=1,2", "--out", &table][..],
+        &["sweep", &file, "--vary", "seed=1,2", "--table", &table][..],
         &["run", &file, "--trace", &table],
         &["run", &file, "--series", &table],
     ] {

@@ -51,13 +51,17 @@ fn of_group(group: &FlowGroup, tcp: &Tcp, recovery: LossRecovery) -> Vec<String>
         ));
     }
     match tcp.application {
-        // The lab refuses pages, video, calls, and applications of a program.
+        // The lab refuses pages, video, calls, data at a rate, and applications of a program.
         Application::Ftp if group.later_phases.is_empty() || tcp.handshake => {}
         Application::Ftp => lines.push(format!(
             "flows.{name}: Linux opens a connection for each phase after the first, which takes a round trip that the \
              simulator's do not; handshake = true is the same in both"
         )),
-        Application::Web(_) | Application::Video(_) | Application::Rpc(_) | Application::Own(_) => {}
+        Application::Web(_)
+        | Application::Video(_)
+        | Application::Rpc(_)
+        | Application::Cbr(_)
+        | Application::Own(_) => {}
         Application::Transfers(_) => lines.push(format!(
             "flows.{name}: Linux opens a connection for each transfer, which takes a round trip that the simulator's do not"
         )),

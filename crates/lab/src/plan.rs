@@ -301,6 +301,12 @@ fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
     if wire.rates.as_ref().is_some_and(|rates| !rates.opportunities().is_empty()) {
         return refuse("rate.opportunities", "the lab's link sends at rates");
     }
+    if wire.delays.is_some() {
+        return refuse("delay", "the lab's link has one delay");
+    }
+    if wire.losses.is_some() {
+        return refuse("loss", "the lab's link has the same losses at all times");
+    }
     if wire.aggregation.is_some() {
         return refuse("aggregation", "the lab's link sends packets one by one");
     }
@@ -313,6 +319,7 @@ fn check_group(group: &FlowGroup, ip_version: IpVersion) -> Result<(), Unsupport
         Some(Application::Web(_)) => "pages of objects",
         Some(Application::Video(_)) => "adaptive video",
         Some(Application::Rpc(_)) => "calls of remote procedures",
+        Some(Application::Cbr(_)) => "applications at a rate",
         Some(Application::Own(_)) => "applications of a program",
         _ => "",
     };

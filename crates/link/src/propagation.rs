@@ -23,6 +23,13 @@ impl Propagation {
         }
     }
 
+    /// Changes the losses from the next packet on; without losses at the start nothing is ever lost.
+    pub fn set_loss(&mut self, loss: Loss) {
+        if let Some(chain) = &mut self.loss {
+            chain.model = loss;
+        }
+    }
+
     /// Returns the arrival of the next packet, which was `sent` at this time over a link with `delay`; `None` if it is
     /// lost.
     #[inline]

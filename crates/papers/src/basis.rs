@@ -43,7 +43,7 @@ impl Basis {
 
     /// The basis of `claim`, among whose experiments are `experiments`; `None` for a claim that is not testable.
     pub(crate) fn of<'e>(claim: &Claim, experiments: impl Iterator<Item = &'e Experiment>) -> Option<Self> {
-        if claim.status == Status::Out {
+        if claim.status == Some(Status::Out) {
             return None;
         }
         let run = experiments.filter(|experiment| claim.experiments.contains(&experiment.id)).map(Self::of_experiment);

@@ -1,9 +1,11 @@
 //! The format of the claims, `claims/PAPER.toml`.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toml::de::DeTable;
 
 use crate::Error;
 
@@ -62,7 +64,8 @@ pub struct Experiment {
     pub id: String,
     /// A description in one sentence.
     pub about: String,
-    /// A scenario to simulate: the name of a file in `scenarios/`, without its extension.
+    /// A scenario to simulate: the name of a file in `scenarios/`, without its extension; in a claims file of one's own
+    /// also the name of a scenario file, from the folder of the claims file.
     pub scenario: Option<String>,
     /// A question to the models, as `fairlane_theory::Question` reads it.
     pub theory: Option<BTreeMap<String, Value>>,
@@ -91,6 +94,16 @@ pub struct Experiment {
     /// The numbers of a row: jq programs over the results of one run.
     #[serde(default)]
     pub measures: BTreeMap<String, String>,
+    /// The claims file and its line, if it is not one of this crate.
+    #[serde(skip)]
+    pub(crate) place: Option<Place>,
+}
+
+/// A place in a claims file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) file: PathBuf,
+    pub(crate) line: usize,
 }
 
 /// One varied quantity.
@@ -239,8 +252,8 @@ pub struct Claim {
     /// Disciplines whose conformance vectors must agree decision by decision.
     #[serde(default)]
     pub vectors: Vec<String>,
-    /// The status at the last full run.
-    pub status: Status,
+    /// The status at the last full run; `None` if there was none.
+    pub status: Option<Status>,
     /// Differences explained: the open choices, the variations and their effects.
     #[serde(default)]
     pub remark: String,
@@ -297,8 +310,24 @@ impl Book {
     /// # Errors
     /// The text is not TOML, or a key is unknown, missing or of the wrong type.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
-        toml::from_str(text).map_err(|error| Error::Book { name: name.to_owned(), why: error.to_string() })
+        toml::from_str(text).map_err(|error: toml::de::Error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+            let place = format!("{name}:{}:{column}", before.matches('\n').count() + 1);
+            Error::Book { name: place, why: error.message().trim_end().replace('\n', ", ") }
+        })
     }
+}
+
+/// Returns the line of the table of the list `list` whose `id` this is, counted from 1.
+pub(crate) fn line_of(text: &str, list: &str, id: &str) -> Option<usize> {
+    let parsed = DeTable::parse(text).ok()?;
+    let items = parsed.get_ref().get(list)?.get_ref().as_array()?;
+    let place = items.iter().find_map(|item| {
+        let value = item.get_ref().as_table()?.get("id")?;
+        (value.get_ref().as_str() == Some(id)).then(|| value.span().start)
+    })?;
+    Some(text.get(..place)?.matches('\n').count() + 1)
 }
 
 impl Choice {

@@ -2,48 +2,47 @@
 
 use std::collections::BTreeSet;
 
-use fairlane_scenario::bundled;
-
 use crate::Error;
-use crate::book::{Book, Claim, CrossText, Experiment, Status};
+use crate::book::{Book, Claim, CrossText, Experiment, Status, line_of};
 use crate::expression::Expression;
 
-/// Checks all books together.
-pub(crate) fn check(books: &[Book]) -> Result<(), Error> {
+/// Checks all books together; `sources` are their files and texts.
+pub(crate) fn check(books: &[Book], sources: &[(&str, &str)]) -> Result<(), Error> {
     let experiments: Vec<&Experiment> = books.iter().flat_map(|book| &book.experiments).collect();
     let known = |id: &str| experiments.iter().any(|experiment| experiment.id == id);
     let mut ids = BTreeSet::new();
-    for book in books {
-        let refuse = |why: String| Error::Book { name: format!("{}.toml", book.paper.id), why };
+    for (book, (file, text)) in books.iter().zip(sources) {
+        let refuse = |(what, id): (&str, &str), why: String| {
+            let line = line_of(text, &format!("{what}s"), id).map_or_else(String::new, |line| format!(":{line}"));
+            Error::Book { name: format!("{file}{line}"), why: format!("the {what} {id}: {why}") }
+        };
         let all = book.experiments.iter().map(|experiment| ("experiment", &experiment.id));
         let all = all.chain(book.figures.iter().map(|figure| ("figure", &figure.id)));
         let all = all.chain(book.tables.iter().map(|table| ("table", &table.id)));
         for (what, id) in all.chain(book.claims.iter().map(|claim| ("claim", &claim.id))) {
             if !ids.insert((what, id)) {
-                return Err(refuse(format!("there are two of the {what} {id}")));
+                return Err(refuse((what, id), "there are two of this name".to_owned()));
             }
         }
         for experiment in &book.experiments {
-            of_experiment(experiment).map_err(|why| refuse(format!("the experiment {}: {why}", experiment.id)))?;
+            of_experiment(experiment).map_err(|why| refuse(("experiment", &experiment.id), why))?;
         }
         for figure in &book.figures {
             for line in &figure.lines {
                 if !known(&line.experiment) {
-                    return Err(refuse(format!(
-                        "the figure {}: there is no experiment {}",
-                        figure.id, line.experiment
-                    )));
+                    let why = format!("there is no experiment {}", line.experiment);
+                    return Err(refuse(("figure", &figure.id), why));
                 }
                 for code in line.condition.iter().chain([&line.y]).chain(&figure.x.value) {
-                    Expression::new(code).map_err(|why| refuse(format!("the figure {}: {why}", figure.id)))?;
+                    Expression::new(code).map_err(|why| refuse(("figure", &figure.id), why))?;
                 }
             }
         }
         for table in &book.tables {
-            of_table(book, table).map_err(|why| refuse(format!("the table {}: {why}", table.id)))?;
+            of_table(book, table).map_err(|why| refuse(("table", &table.id), why))?;
         }
         for claim in &book.claims {
-            of_claim(book, claim, &known).map_err(|why| refuse(format!("the claim {}: {why}", claim.id)))?;
+            of_claim(book, claim, &known).map_err(|why| refuse(("claim", &claim.id), why))?;
         }
     }
     Ok(())
@@ -71,10 +70,8 @@ fn of_experiment(experiment: &Experiment) -> Result<(), String> {
     if kinds.iter().filter(|given| **given).count() != 1 {
         return Err("it needs one of `scenario`, `theory`, `station` and `arithmetic`".to_owned());
     }
-    if let Some(name) = &experiment.scenario
-        && bundled(name).is_none()
-    {
-        return Err(format!("there is no scenario \"{name}\""));
+    if experiment.scenario.is_some() {
+        experiment.document()?;
     }
     for form in [&experiment.full, &experiment.short] {
         if let Some(name) = form.vary.keys().find(|name| !experiment.vary.contains_key(*name)) {
@@ -101,11 +98,11 @@ fn of_claim(book: &Book, claim: &Claim, known: &dyn Fn(&str) -> bool) -> Result<
     }
     let asks = !claim.checks.is_empty() || !claim.vectors.is_empty();
     match claim.status {
-        Status::Out if asks => return Err("it is out, and yet it has checks".to_owned()),
-        Status::Met | Status::Short | Status::Undecided if !asks => {
+        Some(Status::Out) if asks => return Err("it is out, and yet it has checks".to_owned()),
+        None | Some(Status::Met | Status::Short | Status::Undecided) if !asks => {
             return Err("it has no checks, and yet it is not out".to_owned());
         }
-        Status::Out | Status::Short | Status::Undecided if claim.remark.is_empty() => {
+        Some(Status::Out | Status::Short | Status::Undecided) if claim.remark.is_empty() => {
             return Err("it does not say why (`remark`)".to_owned());
         }
         _ => {}
@@ -149,8 +146,12 @@ mod tests {
             checks = [{ what = "w", at = { load = 1.0 }, value = ".y", demand = [0, 1] }]
         "#;
         assert!(TEXT.contains(right), "{right} is not there");
-        let book = Book::parse("p.toml", &TEXT.replacen(right, wrong, 1));
-        book.and_then(|book| check(&[book])).err().map(|error| error.to_string()).unwrap_or_default()
+        let text = TEXT.replacen(right, wrong, 1);
+        let book = Book::parse("p.toml", &text);
+        book.and_then(|book| check(&[book], &[("p.toml", &text)]))
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
     }
 
     #[test]
@@ -161,7 +162,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told() {
         for (right, wrong, expected) in [
-            ("measures = { y", "measures = { run", "the measure run has the name of another column"),
+            (
+                "measures = { y",
+                "measures = { run",
+                "p.toml:6: the experiment e: the measure run has the name of another column",
+            ),
             ("measures = { y", "measures = { load", "the measure load has the name of another column"),
             (".share", ".share +", "the measure y: this is not jq"),
             ("theory = { model = \"choke\" }", "", "it needs one of `scenario`, `theory`, `station` and `arithmetic`"),
@@ -179,7 +184,7 @@ mod tests {
             ("status = \"met\"", "status = \"short\"", "it does not say why"),
             ("status = \"met\"", "status = \"out\"", "it is out, and yet it has checks"),
             ("demand = [0, 1]", "demand = [1, 0]", "nothing lies in"),
-            ("id = \"e\"", "id = \"e\"\nabuot = 1", "unknown field `abuot`"),
+            ("id = \"e\"", "id = \"e\"\nabuot = 1", "p.toml:7:1: unknown field `abuot`"),
         ] {
             let said = said(right, wrong);
             assert!(said.contains(expected), "{wrong}: {said}");

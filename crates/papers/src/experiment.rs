@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fairlane_scenario::{Document, bundled};
 use serde_json::{Map, Value};
 
 use crate::book::{Axis, Choice, Experiment, Form};
@@ -23,6 +24,25 @@ impl Experiment {
     /// True if the experiment has no randomness, so that all runs are equal.
     pub(crate) fn is_exact(&self) -> bool {
         self.theory.is_some() || self.arithmetic
+    }
+
+    /// Returns the scenario.
+    pub(crate) fn document(&self) -> Result<Document, String> {
+        let name = self.scenario.as_deref().unwrap_or_default();
+        match (&self.place, bundled(name)) {
+            (_, Some(bundled)) => bundled.document().map_err(|error| error.to_string()),
+            (Some(place), None) => {
+                Document::load(place.file.with_file_name(name)).map_err(|error| format!("scenario: {error}"))
+            }
+            (None, None) => Err(format!("there is no scenario \"{name}\"")),
+        }
+    }
+
+    /// Returns the name of the scenario's file, if there is one.
+    #[must_use]
+    pub fn scenario_file(&self) -> Option<String> {
+        let name = self.scenario.as_deref()?;
+        Some(if bundled(name).is_some() { format!("scenarios/{name}.toml") } else { name.to_owned() })
     }
 
     /// Returns the number of runs of each point in `form`.

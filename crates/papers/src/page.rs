@@ -1,9 +1,8 @@
 //! An HTML page of all claims that were run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairlane_report::html::{Badge, Block, Cell, Inline, Page, Provenance, Section, Table, Tone};
-use fairlane_scenario::bundled;
 
 use crate::book::{Book, Status};
 use crate::judgement::Judgement;
@@ -188,10 +187,8 @@ fn data(results: &Results) -> Section {
 }
 
 fn with_scenarios(mut provenance: Provenance, library: &Library, results: &Results) -> Provenance {
-    let run = results.tables.keys().filter_map(|id| library.experiment(id)?.scenario.as_deref());
-    let names: BTreeSet<&str> = run.collect();
-    let texts =
-        names.into_iter().filter_map(|name| Some((format!("scenarios/{name}.toml"), bundled(name)?.text.to_owned())));
-    provenance.texts.extend(texts);
+    let run = results.tables.keys().filter_map(|id| library.experiment(id));
+    let texts = run.filter_map(|run| Some((run.scenario_file()?, run.document().ok()?.to_toml())));
+    provenance.texts.extend(texts.collect::<BTreeMap<_, _>>());
     provenance
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairlane_qdisc::Duration;
-use fairlane_scenario::{Scenario, bundled};
+use fairlane_scenario::Scenario;
 use fairlane_sim::Control;
 use fairlane_theory::Question;
 use rayon::prelude::*;
@@ -77,7 +77,7 @@ impl<'a> Plan<'a> {
         let experiments = library.books().iter().flat_map(|book| &book.experiments);
         let mut units = Vec::new();
         for experiment in experiments.filter(|experiment| wanted.contains(experiment.id.as_str())) {
-            units.extend(prepare(experiment, options).map_err(|why| Error::experiment(&experiment.id, why))?);
+            units.extend(prepare(experiment, options).map_err(|why| Error::experiment(experiment, why))?);
         }
         Ok(Self { claims, options, units })
     }
@@ -150,11 +150,10 @@ fn prepare(experiment: &Experiment, options: Options) -> Result<Vec<Unit<'_>>, S
 }
 
 fn work(experiment: &Experiment, point: &ExperimentPoint) -> Result<Work, String> {
-    if let Some(name) = &experiment.scenario {
-        let bundled = bundled(name).ok_or_else(|| format!("there is no scenario \"{name}\""))?;
+    if experiment.scenario.is_some() {
         let every =
             experiment.series.as_ref().map(|every| every.parse::<Duration>().map_err(|error| error.to_string()));
-        return Ok(Work::Scenario(Box::new(scenario(name, bundled.text, point)?), every.transpose()?));
+        return Ok(Work::Scenario(Box::new(scenario(experiment.document()?, point)?), every.transpose()?));
     }
     if let Some(question) = &experiment.theory {
         return serde_json::from_value(point.question(question)).map(Work::Theory).map_err(|error| error.to_string());
@@ -175,7 +174,7 @@ impl Unit<'_> {
         if control.stopped() {
             return Ok(None);
         }
-        let row = self.measure(control).map_err(|why| Error::experiment(&self.experiment.id, why))?;
+        let row = self.measure(control).map_err(|why| Error::experiment(self.experiment, why))?;
         if let (Some(store), Some(row)) = (store, &row) {
             store.put(&self.key, row)?;
         }

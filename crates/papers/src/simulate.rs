@@ -11,9 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::experiment::{ExperimentPoint, written};
 
-/// The scenario called `name`, with the point's settings.
-pub(crate) fn scenario(name: &str, text: &str, point: &ExperimentPoint) -> Result<Scenario, String> {
-    let mut document = Document::parse(&format!("{name}.toml"), text).map_err(|error| error.to_string())?;
+/// The scenario of `document`, with the point's settings.
+pub(crate) fn scenario(mut document: Document, point: &ExperimentPoint) -> Result<Scenario, String> {
     for (key, value) in &point.settings {
         document.set(key, &written(value)).map_err(|error| error.to_string())?;
     }

@@ -130,7 +130,7 @@ impl Verdict<'_> {
     /// The status: short if a number is missed, else undecided if one is; `None` if no experiment of the claim was run.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
-        if self.claim.status == Status::Out {
+        if self.claim.status == Some(Status::Out) {
             return Some(Status::Out);
         }
         if self.findings.iter().all(|finding| finding.judgement.is_none()) {

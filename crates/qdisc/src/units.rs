@@ -3,7 +3,7 @@
 //! | type | written | means |
 //! |---|---|---|
 //! | [`Duration`] | `1s` `20ms` `5us` `80ns` | nanoseconds |
-//! | [`Rate`] | `64kbit` `1mbit` `10gbit` | bits per second, powers of 1000 |
+//! | [`Rate`] | `64kbit` `1mbit` `10gbit` | bits per second, powers of 1000 (`kibit` `mibit` `gibit`: of 1024); capitals too, as tc prints them: `18Mbit` |
 //! | [`Bytes`] | `1000b` `150kb` `2mb` `64kib` | bytes; `kb` is 1000 (tc reads it as 1024; write `kib` for that) |
 //! | [`Packets`] | `100p` | packets |
 //! | [`Size`] | `100p` or `150kb` | either |
@@ -258,8 +258,17 @@ impl Size {
 const NANOS: f64 = 1e9;
 
 const DURATION: &[(&str, u64)] = &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-const RATE: &[(&str, u64)] =
-    &[("bit", 1), ("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000), ("tbit", 1_000_000_000_000)];
+const RATE: &[(&str, u64)] = &[
+    ("bit", 1),
+    ("kbit", 1_000),
+    ("mbit", 1_000_000),
+    ("gbit", 1_000_000_000),
+    ("tbit", 1_000_000_000_000),
+    ("kibit", 1 << 10),
+    ("mibit", 1 << 20),
+    ("gibit", 1 << 30),
+    ("tibit", 1 << 40),
+];
 const BYTES: &[(&str, u64)] = &[
     ("b", 1),
     ("kb", 1_000),
@@ -271,6 +280,9 @@ const BYTES: &[(&str, u64)] = &[
 ];
 const PACKETS: &[(&str, u64)] = &[("p", 1)];
 
+/// The units in which tc(8) prints powers of 1024 bytes, with those of 1000 here.
+const TC_BYTES: [(&str, &str); 3] = [("Kb", "kb"), ("Mb", "mb"), ("Gb", "gb")];
+
 /// Reads `text` as a number and one of `units`; decimal fractions are exact.
 fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result<u64, UnitError> {
     let error = |why: &str| UnitError(format!("{what} cannot be \"{text}\": {why}; write for example \"{example}\""));
@@ -280,16 +292,22 @@ fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result
     if whole.is_empty() || fraction.contains('.') || number.ends_with('.') {
         return Err(error("it must start with a number that is not negative"));
     }
-    let Some(&(_, scale)) = units.iter().find(|(name, _)| *name == unit.trim()) else {
+    let unit = unit.trim();
+    // Capitals make no other rate. tc prints 1024 bytes as `1Kb`, which is no `kb` here.
+    let is_rate = units[0].0 == "bit";
+    let named = |name: &str| name == unit || is_rate && name.eq_ignore_ascii_case(unit);
+    let Some(&(_, scale)) = units.iter().find(|(name, _)| named(name)) else {
         let names = units.iter().map(|(name, _)| name.to_string()).collect::<alloc::vec::Vec<_>>().join(", ");
-        return Err(if unit.trim().is_empty() {
+        return Err(if unit.is_empty() {
             error(&format!("a bare number has no unit, which is one of {names}"))
-        } else if unit.trim().ends_with("bps") {
+        } else if let Some((_, plain)) = TC_BYTES.iter().find(|(tc, _)| *tc == unit && !is_rate) {
+            error(&format!("tc(8) prints it for {number}{}, and {number}{plain} is less", plain.replace('b', "ib")))
+        } else if unit.to_ascii_lowercase().ends_with("bps") {
             error(
                 "tc(8) reads bps as bytes per second and others as bits; say what you mean in bit, kbit, mbit or gbit",
             )
         } else {
-            error(&format!("the unit \"{}\" is none of {names}", unit.trim()))
+            error(&format!("the unit \"{unit}\" is none of {names}"))
         });
     };
     let digits = [whole, fraction.trim_end_matches('0')].concat();
@@ -306,7 +324,7 @@ fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result
 
 /// Writes `value` in the largest of `units` that divides it.
 fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
-    let fits = |&&(name, scale): &&(&str, u64)| value >= scale && value.is_multiple_of(scale) && !name.ends_with("ib");
+    let fits = |&&(name, scale): &&(&str, u64)| value >= scale && value.is_multiple_of(scale) && !name.contains("ib");
     let (name, scale) = units.iter().filter(fits).max_by_key(|(_, scale)| *scale).unwrap_or(&units[0]);
     f.pad(&format!("{}{name}", value / scale))
 }
@@ -378,6 +396,21 @@ mod tests {
         assert_eq!("1.5s".parse(), Ok(Duration::from_millis(1500)));
         assert_eq!("0.25mbit".parse(), Ok(Rate::from_bits_per_second(250_000)));
         assert_eq!("64kib".parse(), Ok(Bytes::new(65_536)));
+        // tc-htb(8) prints rates so, and with -iec so; RFC 2544's 10 Gbit/s.
+        for (text, bits) in [
+            ("18Mbit", 18_000_000),
+            ("1500Kbit", 1_500_000),
+            ("10Gbit", 10_000_000_000),
+            ("64bit", 64),
+            ("1Tbit", 1_000_000_000_000),
+            ("2Mibit", 2 << 20),
+            ("2mibit", 2 << 20),
+        ] {
+            assert_eq!(text.parse(), Ok(Rate::from_bits_per_second(bits)), "{text}");
+        }
+        let refused = |text: &str| text.parse::<Size>().map_err(|error| error.to_string()).err().unwrap_or_default();
+        assert!(refused("32Mb").contains("tc(8) prints it for 32mib, and 32mb is less"), "{}", refused("32Mb"));
+        assert!("2Mbps".parse::<Rate>().is_err_and(|error| error.to_string().contains("bytes per second")));
         assert_eq!("0.5kib".parse(), Ok(Bytes::new(512)));
         assert_eq!("100p".parse(), Ok(Size::Packets(Packets::new(100))));
         assert_eq!("150kb".parse(), Ok(Size::Bytes(Bytes::new(150_000))));

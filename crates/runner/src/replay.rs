@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use fairlane_capture::{Capture, FlowName, Flows, FlowsBy, Late, Packet};
+use fairlane_capture::{Capture, FlowName, Flows, FlowsBy, Late, Network, Packet};
 use fairlane_outcome::Outcome;
 use fairlane_qdisc::{Kind, ParameterError, QdiscParameters, Rate, Seed, Time, Value};
 use fairlane_sim::{Control, Replay, ReplayFlow};
@@ -14,6 +14,40 @@ use crate::machine::CostMeter;
 
 /// The number of packets between two checks of the control.
 const LOOK_EVERY: u64 = 1 << 12;
+
+/// The packets of a capture that are sent, and their flows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Selection {
+    /// The packets that count as one flow.
+    pub flows: FlowsBy,
+    /// The network where the packets come from; `None`: all packets are sent.
+    pub from: Option<Network>,
+}
+
+impl Selection {
+    fn has(&self, packet: &Packet<'_>) -> bool {
+        let from = |network: Network| {
+            let hosts = packet.headers.by(self.flows, packet.data).hosts();
+            hosts.is_some_and(|(source, _)| network.contains(source))
+        };
+        self.from.is_none_or(from)
+    }
+}
+
+impl From<FlowsBy> for Selection {
+    fn from(flows: FlowsBy) -> Self {
+        Self { flows, from: None }
+    }
+}
+
+/// What is to be known of a capture that was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Findings {
+    /// The packets that were out of order.
+    pub late: Late,
+    /// The network where one direction of the TCP connections begins, if both directions were sent.
+    pub first_direction: Option<Network>,
+}
 
 /// Receives the packets that leave the link; `()` ignores them.
 pub trait Departures {
@@ -81,44 +115,47 @@ pub fn build(queue: &QdiscParameters, rate: Rate, seed: u64) -> Result<Replay<Ca
         .map_err(|error| Error::plain(format!("--queue {}: {error}", queue.kind())))
 }
 
-/// Sends all of `file`, with flows as defined by `by`, through one discipline. Returns the outcome, unless `control`
-/// has stopped the work before its begin, and the number of packets that were out of order.
+/// Sends the packets of `file` that `selection` has through one discipline. Returns the outcome, unless `control`
+/// has stopped the work before its begin, and what is to be known of the capture.
 ///
 /// # Errors
 /// The file cannot be read, the queue cannot be built, or `departures` ends it.
 pub fn pass<D: Departures>(
     file: &Path,
     (queue, rate, seed): (&QdiscParameters, Rate, u64),
-    by: FlowsBy,
+    selection: impl Into<Selection>,
     control: &Control,
     departures: &mut D,
-) -> Result<(Option<Outcome>, Late), D::Error> {
+) -> Result<(Option<Outcome>, Findings), D::Error> {
     let make = || build(queue, rate, seed).map_err(D::Error::from);
-    pass_through(file, (make, seed), by, control, departures)
+    pass_through(file, (make, seed), selection, control, departures)
 }
 
-/// Sends all of `file` through the queue that `make` returns, as [`pass`] does.
+/// Sends the packets of `file` through the queue that `make` returns, as [`pass`] does.
 ///
 /// # Errors
 /// The file cannot be read, or `make` or `departures` end it.
 pub fn pass_through<D: Departures>(
     file: &Path,
     (make, seed): (impl FnOnce() -> Result<Replay<Captured>, D::Error>, u64),
-    by: FlowsBy,
+    selection: impl Into<Selection>,
     control: &Control,
     departures: &mut D,
-) -> Result<(Option<Outcome>, Late), D::Error> {
+) -> Result<(Option<Outcome>, Findings), D::Error> {
     if control.stopped() {
-        return Ok((None, Late::default()));
+        return Ok((None, Findings::default()));
     }
-    let meter = CostMeter::start();
+    let (meter, selection) = (CostMeter::start(), selection.into());
     let mut replay = make()?;
     let mut capture = Capture::open(file).map_err(Error::plain)?;
-    let (mut flows, mut partial) = (Flows::by(by), false);
+    let (mut flows, mut partial) = (Flows::by(selection.flows), false);
     while let Some(packet) = capture.next_packet().map_err(Error::plain)? {
         if packet.number.is_multiple_of(LOOK_EVERY) && control.stopped() {
             partial = true;
             break;
+        }
+        if !selection.has(&packet) {
+            continue;
         }
         departures.expect(&packet)?;
         let captured = Captured::new(&packet, &mut flows, departures.keeps());
@@ -127,7 +164,8 @@ pub fn pass_through<D: Departures>(
     partial = partial || replay.drain(control, &mut |at, packet| departures.departed(at, &packet));
     let mut run = replay.run(&name(file), seed, &names(&flows), partial);
     meter.measure(&mut run.cost);
-    Ok((Outcome::from_runs([run]), capture.late()))
+    let findings = Findings { late: capture.late(), first_direction: flows.first_direction() };
+    Ok((Outcome::from_runs([run]), findings))
 }
 
 /// Returns the name of the replay in outcomes: the file's name.

@@ -17,6 +17,8 @@ pub enum Application {
     Video(Video),
     /// Requests and responses, one after the other over one connection.
     Rpc(Rpc),
+    /// Data at a constant rate, without end.
+    Cbr(Cbr),
     /// Unlimited data during the on periods, and no new data during the off periods.
     OnOff(OnOff),
     /// One of the program that reads the scenario, by its name; see
@@ -82,12 +84,24 @@ impl Video {
 
 /// Calls of a remote procedure: a request, and when it has arrived the response, and when that has arrived the next
 /// request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rpc {
     /// Size of a request; it fits a packet, with the acknowledgement of the response before.
     pub request: Bytes,
-    /// Size of a response; it is rounded up to whole packets.
+    /// Mean size of a response; each is rounded up to whole packets.
     pub response: Size,
+    /// Distribution of the sizes of responses.
+    pub sizes: Sizes,
+}
+
+/// An application that writes at a constant rate, as the encoder of a video does. What TCP cannot send at once waits at
+/// the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cbr {
+    /// The rate on the wire, without retransmissions.
+    pub rate: Rate,
+    /// The time between two writes, each of the whole packets of that time; `None`: each packet by itself.
+    pub every: Option<Duration>,
 }
 
 /// Distribution of the sizes of transfers around their mean.

@@ -43,7 +43,7 @@ pub struct Document {
     /// True if a program has changed it, so that the text is out of date.
     pub(crate) edited: bool,
     /// The parts of the program.
-    own: Own,
+    pub(crate) own: Own,
 }
 
 /// The parts of a program that scenarios may name, in addition to those of Fairlane.
@@ -57,9 +57,12 @@ pub(crate) struct Own {
 /// Returns what was probably meant by the name of a file that does not exist.
 fn remedy(name: &str) -> Option<String> {
     let near = || nearest_bundled(name.trim_end_matches(".toml"));
-    if name.parse::<Kind>().is_ok() {
+    let file = format!("{name}.toml");
+    if Path::new(&file).is_file() {
+        Some(format!("did you mean {file}?"))
+    } else if name.parse::<Kind>().is_ok() {
         Some(format!(
-            "{name} is a queue discipline; a scenario takes one with --queue {name} or --set bottleneck.queue.kind={name}"
+            "{name} is a queue discipline: write --queue {name}, and several with commas, such as --queue droptail,{name}"
         ))
     } else {
         near().map(|near| format!("did you mean \"{near}\", which `fairlane scenarios` lists?"))

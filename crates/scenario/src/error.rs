@@ -76,6 +76,8 @@ struct Detail {
     key: String,
     message: String,
     help: Option<String>,
+    /// A value for the key, if it is missing, in TOML.
+    example: Option<String>,
     cause: Cause,
 }
 
@@ -108,6 +110,7 @@ impl ScenarioError {
             key: key.to_owned(),
             message: message.into(),
             help: None,
+            example: None,
             cause: Cause::Other,
         }))
     }
@@ -142,6 +145,17 @@ impl ScenarioError {
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
         self
+    }
+
+    /// The same, of a key that is missing.
+    pub(crate) fn with_example(mut self, example: &str) -> Self {
+        self.0.example = Some(example.to_owned());
+        self
+    }
+
+    /// Returns a value for the key in TOML, if the error is that it is missing.
+    pub(crate) fn example(&self) -> Option<&str> {
+        self.0.example.as_deref()
     }
 
     /// The key, such as `bottleneck.queue.max`; empty when the error is about the file as a whole.

@@ -70,7 +70,7 @@ fn note<'a>(entry: &'a Entry, key: &Key) -> Option<Note<'a>> {
 /// The keys within a value.
 fn of_value<'a>(node: &'a Node, takes: &Takes, notes: &mut Vec<Note<'a>>) {
     match (takes, &node.data) {
-        (Takes::Either(_, other), _) => of_value(node, other, notes),
+        (Takes::Either(one, other), _) => [one, other].into_iter().for_each(|takes| of_value(node, takes, notes)),
         (Takes::List(item), Data::Array(items)) => items.iter().for_each(|node| of_value(node, item, notes)),
         (Takes::Table(keys), Data::Table(table)) => of_table(table, keys.keys, notes),
         (Takes::Flow, Data::Table(table)) => of_table(table, &of_flow(table), notes),

@@ -199,6 +199,7 @@ fn demand(traffic: &Traffic, group: &FlowGroup, narrowest: f64, lifetime: f64) -
             Application::Ftp | Application::Own(_) => f64::INFINITY,
             Application::OnOff(periods) => narrowest * on(periods),
             Application::Video(video) => bits(video.highest()),
+            Application::Cbr(cbr) => bits(cbr.rate),
             // Except for the round trips, the link is always busy.
             Application::Rpc(_) => narrowest,
             Application::Transfers(Transfers { size, think, .. }) => {

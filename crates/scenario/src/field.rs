@@ -127,6 +127,7 @@ impl<'a> Reader<'a> {
             let message = format!("`{key}` is missing");
             ScenarioError::new(self.source, self.origin, &join(&self.path, key), message)
                 .with_help(format!("write for example {key} = {example}"))
+                .with_example(example)
         })
     }
 

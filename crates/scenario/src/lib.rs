@@ -26,6 +26,7 @@ mod fair;
 mod field;
 mod kernel_discipline;
 mod key;
+mod mistakes;
 mod model;
 mod read;
 mod route;
@@ -39,7 +40,7 @@ mod vary;
 mod warnings;
 mod wire;
 
-pub use application::{Application, Rpc, Sizes, Transfers, Video, Web};
+pub use application::{Application, Cbr, Rpc, Sizes, Transfers, Video, Web};
 pub use bundled::{BUNDLED, Bundled, bundled, nearest_bundled};
 pub use document::Document;
 pub use dumbbell::Dumbbell;
@@ -54,7 +55,7 @@ pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp
 pub use tcp::{AfterIdle, Congestion, Ledbat, LossRecovery, OwnCongestion, SlowStart, Tcp};
 pub use vary::{MOST_POINTS, Point, Vary};
 pub use warnings::shared_queues;
-pub use wire::{Aggregation, Opportunity, RateSteps, Wire};
+pub use wire::{Aggregation, Opportunity, RateSteps, Steps, Wire};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -41,7 +41,7 @@ pub fn schema() -> Value {
 
 /// Adds the tables that `keys` take, and those that these take.
 fn define(definitions: &mut Map<String, Value>, keys: &[Key]) {
-    for table in keys.iter().filter_map(|key| table(&key.takes)) {
+    for table in keys.iter().flat_map(|key| tables(&key.takes)) {
         if !definitions.contains_key(table.name) {
             definitions.insert(table.name.to_owned(), of_table(table.meaning, table.keys).into());
             define(definitions, table.keys);
@@ -49,12 +49,13 @@ fn define(definitions: &mut Map<String, Value>, keys: &[Key]) {
     }
 }
 
-/// The table among the values of a key.
-fn table(takes: &Takes) -> Option<&'static TableKeys> {
+/// The tables among the values of a key.
+fn tables(takes: &Takes) -> Vec<&'static TableKeys> {
     match takes {
-        Takes::Table(keys) => Some(keys),
-        Takes::List(takes) | Takes::Either(_, takes) => table(takes),
-        _ => None,
+        Takes::Table(keys) => vec![keys],
+        Takes::List(takes) => tables(takes),
+        Takes::Either(one, other) => [tables(one), tables(other)].concat(),
+        _ => Vec::new(),
     }
 }
 
@@ -67,7 +68,7 @@ fn flow() -> Value {
         (*kind, rows)
     };
     let all = merged(&kinds.each_ref().map(of_kind));
-    let rules = kinds.iter().map(|(kind, sources)| when("kind", kind, false, &of_sources(sources, &all)));
+    let rules = kinds.iter().map(|(kind, sources)| when("kind", &json!([kind]), false, &of_sources(sources, &all)));
     choice("a group of flows with the same parameters", &all, &["name", "kind"], rules)
 }
 
@@ -77,7 +78,7 @@ fn of_sources(sources: &[(&str, Vec<Row>)], all: &[Merged]) -> Value {
         return only(rows, all);
     }
     let rules = sources.iter().enumerate();
-    let rules = rules.map(|(index, (name, rows))| when("source", name, index == 0, &only(rows, all)));
+    let rules = rules.map(|(index, (name, rows))| when("source", &json!([name]), index == 0, &only(rows, all)));
     let rules = rules.collect::<Vec<_>>();
     let names = sources.iter().map(|(name, _)| *name).collect::<Vec<_>>();
     json!({ "properties": { "source": { "enum": names } }, "allOf": rules })
@@ -85,17 +86,22 @@ fn of_sources(sources: &[(&str, Vec<Row>)], all: &[Merged]) -> Value {
 
 /// A queue: its keys are the parameters of its discipline.
 fn queue() -> Value {
-    let values = json!({
-        "enum": Kind::ALL.map(Kind::name).to_vec(),
-        "x-taplo": { "docs": { "enumValues": Kind::ALL.map(Kind::summary).to_vec() } },
-    });
+    let others = Kind::ALL.into_iter().flat_map(|kind| kind.names().skip(1));
+    let values = json!({ "anyOf": [
+        {
+            "enum": Kind::ALL.map(Kind::name).to_vec(),
+            "x-taplo": { "docs": { "enumValues": Kind::ALL.map(Kind::summary).to_vec() } },
+        },
+        { "enum": others.collect::<Vec<_>>() },
+    ] });
     let kind = Row { name: "kind", values, about: "the queue discipline".to_owned(), default: None, required: true };
     let kinds = Kind::ALL.map(|of| {
         let parameters = of.parameters().iter().map(Row::of_parameter);
         (of.name(), [kind.clone()].into_iter().chain(parameters).collect::<Vec<_>>())
     });
     let all = merged(&kinds);
-    let rules = kinds.iter().map(|(name, rows)| when("kind", name, false, &only(rows, &all)));
+    let names = Kind::ALL.map(|kind| json!(kind.names().collect::<Vec<_>>()));
+    let rules = kinds.iter().zip(&names).map(|((_, rows), names)| when("kind", names, false, &only(rows, &all)));
     choice("the discipline of a queue, and its parameters", &all, &["kind"], rules)
 }
 
@@ -222,10 +228,10 @@ fn choice(meaning: &str, all: &[Merged], required: &[&str], rules: impl ExactSiz
     json!({ "allOf": parts })
 }
 
-/// The rule that `then` holds if `key` is `name`, or is missing if that is the default.
-fn when(key: &str, name: &str, is_default: bool, then: &Value) -> Value {
+/// The rule that `then` holds if `key` is one of `names`, or is missing if that is the default.
+fn when(key: &str, names: &Value, is_default: bool, then: &Value) -> Value {
     let required: &[&str] = if is_default { &[] } else { &[key] };
-    json!({ "if": { "properties": { key: { "const": name } }, "required": required }, "then": then })
+    json!({ "if": { "properties": { key: { "enum": names } }, "required": required }, "then": then })
 }
 
 /// No other keys than `rows`, with the values of this choice where others have other values.
@@ -248,7 +254,7 @@ fn takes(takes: &Takes) -> Value {
         Takes::Name => text(r"[^\s!-,./:-@\[-^`{-~]{1,64}"),
         Takes::Time(_) => text(&time()),
         Takes::Times => text(&format!(r"{0}(\.\.{0})?", time())),
-        Takes::Rate(_) => text(&written(Rate::UNITS)),
+        Takes::Rate(_) => text(&rate()),
         Takes::Bytes(_) => text(&written(Bytes::UNITS)),
         Takes::Size => text(&size()),
         Takes::Count(range) => json!({ "type": "integer", "minimum": range.start(), "maximum": range.end() }),
@@ -275,7 +281,7 @@ fn domain(domain: Domain) -> Value {
         Domain::Size => text(&size()),
         Domain::Bytes => text(&written(Bytes::UNITS)),
         Domain::Packets => text(&written(Packets::UNITS)),
-        Domain::Rate => text(&written(Rate::UNITS)),
+        Domain::Rate => text(&rate()),
         Domain::Duration => text(&time()),
         Domain::Count { min, max, infinite } => {
             let pattern = whole(if infinite { r"(\+?[0-9]+|infinite)" } else { r"\+?[0-9]+" });
@@ -340,6 +346,13 @@ fn whole(pattern: &str) -> String {
 
 fn time() -> String {
     written(Duration::UNITS)
+}
+
+/// A rate, whose unit may have capitals.
+fn rate() -> String {
+    let capitals = |c: char| if c.is_ascii_lowercase() { format!("[{c}{}]", c.to_ascii_uppercase()) } else { c.into() };
+    let units = Rate::UNITS.iter().map(|(unit, _)| unit.chars().map(capitals).collect::<String>());
+    format!(r"[0-9]+(\.[0-9]+)?\s*({})", units.collect::<Vec<_>>().join("|"))
 }
 
 fn size() -> String {

@@ -69,6 +69,11 @@ impl Table {
         self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
     }
 
+    /// The keys with their values, to change these.
+    pub(crate) fn entries_mut(&mut self) -> impl Iterator<Item = (&str, &mut Node)> {
+        self.entries.iter_mut().map(|entry| (entry.key.as_str(), &mut entry.node))
+    }
+
     /// Keeps the entries for which `wanted` returns true.
     pub(crate) fn retain(&mut self, wanted: impl FnMut(&Entry) -> bool) {
         self.entries.retain(wanted);

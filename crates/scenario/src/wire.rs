@@ -12,6 +12,12 @@ pub struct Wire {
     pub shaper: Option<Shaper>,
     /// Packet loss; `None`: no losses.
     pub loss: Option<Loss>,
+    /// Changes of the probability of independent losses; `None`: [`loss`](Self::loss) is constant. It holds at the end
+    /// of a packet's transmission.
+    pub losses: Option<Steps<f64>>,
+    /// Changes of the delay, of which the least is the link's; `None`: the delay is constant. It holds at the end of a
+    /// packet's transmission.
+    pub delays: Option<Steps<Duration>>,
     /// Each packet's delay is drawn uniformly from the link's delay ± this; at most the delay.
     pub jitter: Duration,
     /// Packets may overtake each other; otherwise one that would waits for the one before it.
@@ -41,6 +47,43 @@ impl Wire {
     /// Returns the rate at which the queue of a link of `rate` is emptied: that of the shaper, if there is one.
     pub(crate) fn queue_rate(&self, rate: Rate) -> Rate {
         self.shaper.as_ref().map_or(rate, |shaper| shaper.rate)
+    }
+}
+
+/// A value that changes at given times: the first at time zero, then in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steps<T> {
+    steps: Vec<(Duration, T)>,
+    every: Option<Duration>,
+}
+
+impl<T: Copy> Steps<T> {
+    /// Creates steps that meet the conditions of the type; the caller has checked them.
+    pub(crate) const fn new(steps: Vec<(Duration, T)>, every: Option<Duration>) -> Self {
+        Self { steps, every }
+    }
+
+    /// Each value, with the time from which it holds.
+    #[must_use]
+    pub fn steps(&self) -> &[(Duration, T)] {
+        &self.steps
+    }
+
+    /// The period after which the steps repeat; `None`: the last value stays.
+    #[must_use]
+    pub const fn every(&self) -> Option<Duration> {
+        self.every
+    }
+
+    /// Returns the value at `time` after the start.
+    #[must_use]
+    pub fn at(&self, time: Duration) -> T {
+        let within = match self.every {
+            Some(every) => Duration::from_nanos(time.as_nanos() % every.as_nanos().max(1)),
+            None => time,
+        };
+        let next = self.steps.partition_point(|(from, _)| *from <= within);
+        self.steps[next.saturating_sub(1)].1
     }
 }
 

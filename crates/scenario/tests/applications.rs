@@ -103,7 +103,7 @@ fn video_has_the_player_of_the_paper() {
         cushion: seconds(10),
     };
     assert_eq!(application(keys), Application::Video(expected));
-    let rpc = Rpc { request: Bytes::new(100), response: Size::Bytes(Bytes::new(10_000)) };
+    let rpc = Rpc { request: Bytes::new(100), response: Size::Bytes(Bytes::new(10_000)), sizes: Sizes::Fixed };
     assert_eq!(application("source = \"rpc\"\nrequest = \"100b\"\nsize = \"10kb\""), Application::Rpc(rpc));
 }
 
@@ -132,7 +132,7 @@ fn a_slip_is_explained() {
         (
             "source = \"transfer\"",
             7,
-            "did you mean \"transfers\"? There are ftp, transfers, web, video, rpc, exponential, pareto",
+            "did you mean \"transfers\"? There are ftp, transfers, web, video, rpc, cbr, exponential, pareto",
         ),
         ("source = \"poisson\"", 7, "there is no source of TCP \"poisson\""),
         ("size = \"1mb\"", 7, "`size` is for source = \"transfers\""),
@@ -193,7 +193,7 @@ fn a_slip_is_explained() {
         ("cc = \"ledbat\"\ntcp = { slow_start = \"hystart\" }", 8, "ledbat has no slow start"),
         ("source = \"transfers\"\nsize = \"1mb\"\non = \"1s\"", 9, "for source = \"exponential\" and \"pareto\""),
         ("source = \"pareto\"\non = \"2s\"", 4, "`off` is missing"),
-        ("source = \"pareto\"\non = \"2s\"\noff = \"3s\"\nrate = \"1mbit\"", 10, "`rate` is for kind = \"udp\""),
+        ("source = \"pareto\"\non = \"2s\"\noff = \"3s\"\nrate = \"1mbit\"", 10, "`rate` is for source = \"cbr\""),
     ];
     for (keys, line, said) in cases {
         let Err(error) = check(keys) else { panic!("not refused: {keys}") };

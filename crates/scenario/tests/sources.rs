@@ -111,7 +111,11 @@ fn a_slip_is_explained() {
             "1.000125 packets a slot, and 1 is the most",
         ),
         ("source = \"geometric\"\nslot = \"1ns\"\nrate = \"1mbit\"", 9, "0.000001 is the least"),
-        ("source = \"geometric\"\nslot = \"10ns\"\nprobability = 0.5", 9, "would be 400gbit, and 100gbit is the most"),
+        (
+            "source = \"geometric\"\nslot = \"1ns\"\nprobability = 0.5\npacket = \"5000b\"",
+            9,
+            "would be 20tbit, and 10tbit is the most",
+        ),
         ("source = \"geometric\"\nslot = \"1ms\"\nprobability = 0", 9, "from 0.000001 to 1"),
         ("source = \"geometric\"\nslot = \"1ms\"\nhurst = 0.8", 9, "`hurst` is for source = \"ssmp\""),
         (

@@ -65,6 +65,32 @@ fn sizes_are_drawn_from_their_distribution() {
     }
 }
 
+/// Would catch responses of a wrong mean size, and ones that are all the same.
+#[test]
+fn sizes_of_responses_are_drawn_too() {
+    let drawn = [("sizes = \"exponential\"", 20.5), ("sizes = \"lognormal\"\nsigma = 1", 20.5), ("", 20.0)];
+    for (sizes, expected) in drawn {
+        let run = wide("20s", &format!("source = \"rpc\"\nrequest = \"100b\"\nsize = \"20kb\"\ncount = 100\n{sizes}"));
+        // The duration of the first response is not counted.
+        let responses: usize = (0..100).map(|flow| completions(&run, flow).len() + 1).sum();
+        let packets: u64 = run.flows.iter().map(|flow| flow.unique_bytes / 1000).sum();
+        let mean = packets as f64 / responses as f64;
+        assert!(responses > 10_000 && (mean / expected - 1.0).abs() <= 0.03, "{sizes}: {mean} of {responses}");
+    }
+}
+
+/// 10 Mbit/s are 1250 packets of 1000 bytes a second. Would catch a rate that drifts, or that the window limits: 24 ms
+/// of it are 30 packets.
+#[test]
+fn an_application_writes_at_its_rate() {
+    for (every, least) in [("", 49_960), ("every = \"40ms\"", 49_900)] {
+        let run = wide("40s", &format!("source = \"cbr\"\nrate = \"10mbit\"\n{every}"));
+        let flow = &run.flows[0];
+        assert_eq!((flow.retransmitted, flow.completions_ns.as_deref()), (0, None), "nothing is completed");
+        assert!((least..=50_050).contains(&flow.delivered), "{every}: {}", flow.delivered);
+    }
+}
+
 /// Would catch packets of an old connection that are taken for those of the new one: with many losses each transfer is
 /// still delivered completely, once.
 #[test]

@@ -337,6 +337,76 @@ fn a_varying_rate_is_used_fully() {
     assert!((bits / 39e6 - 1.0).abs() < 0.001, "{bits}");
 }
 
+/// A packet a millisecond, with 0.1 ms of transmission at 10 Mbit/s. Would catch a step that comes early or late, and
+/// packets that overtake each other, without `reorder`, where the delay falls.
+#[test]
+fn a_delay_that_varies_holds_from_its_steps() {
+    let steps = r#"delay = { steps = [["0s", "10ms"], ["1s", "50ms"]], every = "2s" }"#;
+    let delivered = |reorder: bool| {
+        let (run, log) = simulate(&format!("rate = \"10mbit\"\n{steps}\nreorder = {reorder}"), "1mbit", 6);
+        assert!(run.flows[0].delivered >= run.flows[0].sent - 52);
+        let sent = |seq: &u32| log.departed[seq] + 100_000;
+        let mut times: Vec<(u64, u64)> = log.delivered.iter().map(|(seq, at)| (sent(seq), *at)).collect();
+        times.sort_unstable();
+        times
+    };
+    let own = |sent: u64| sent + if sent % 2_000_000_000 < 1_000_000_000 { 10_000_000 } else { 50_000_000 };
+    assert!(delivered(true).iter().all(|(sent, at)| *at == own(*sent)));
+    let mut latest = 0;
+    for (sent, at) in delivered(false) {
+        latest = latest.max(own(sent));
+        assert_eq!(at, latest, "sent at {sent}");
+    }
+}
+
+/// Would catch losses at other times than those of the steps, and a wrong probability.
+#[test]
+fn losses_are_by_time() {
+    let steps = r#"loss = { steps = [["0s", 0], ["10s", 1], ["11s", 0], ["20s", 0.2]], every = "40s" }"#;
+    let (run, log) = simulate(&format!("rate = \"10mbit\"\n{steps}"), "1mbit", 80);
+    assert_eq!(run.flows[0].lost, log.lost.len() as u64);
+    let within = |from: u64, to: u64| move |sent: &u64| (from..to).contains(&(sent / 1_000_000_000 % 40));
+    let sent = |from, to| log.departed.values().map(|at| at + 100_000).filter(within(from, to)).count();
+    let lost = |from, to| log.lost.iter().map(|seq| log.departed[seq] + 100_000).filter(within(from, to)).count();
+    assert_eq!((lost(0, 10), lost(11, 20)), (0, 0));
+    assert_eq!((lost(10, 11), sent(10, 11)), (2000, 2000));
+    assert!(near(lost(20, 40), sent(20, 40), 0.2), "{} of {}", lost(20, 40), sent(20, 40));
+}
+
+/// 64 bytes last 1.28 ns at 400 Gbit/s: 78,125 packets leave in 100 µs, neither more nor fewer in the long run. Would
+/// catch times whose fractions are lost to rounding: with 1 ns each 100,000 packets would leave, with 2 ns 50,000.
+#[test]
+fn a_packet_may_take_a_nanosecond() {
+    for (gigabits, packets) in [(400_u64, 78_125_u64), (800, 156_250), (1_600, 312_500)] {
+        let text = format!(
+            r#"
+            duration = "110us"
+            warmup = "10us"
+            [[links]]
+            from = "a"
+            to = "b"
+            rate = "{gigabits}gbit"
+            delay = "1us"
+            queue = {{ kind = "red", limit = "100p", min = "90p", max = "99p" }}
+            [[flows]]
+            name = "cbr"
+            kind = "udp"
+            rate = "300gbit"
+            packet = "64b"
+            count = {count}
+            start = "0s"
+            from = "a"
+            to = "b"
+            "#,
+            count = gigabits / 200
+        );
+        let run = observe(&text, &mut ());
+        let departed: u64 = run.queues[0].flows.iter().map(|flow| flow.departed).sum();
+        assert!(departed.abs_diff(packets) <= 1, "{gigabits} Gbit/s: {departed} of {packets}");
+        assert!(run.flows.iter().all(|flow| flow.dropped > 0));
+    }
+}
+
 /// Would catch jitter that is not uniform around the delay, and packets that overtake each other without `reorder`.
 #[test]
 fn jitter_is_uniform_and_reorders_only_when_told() {

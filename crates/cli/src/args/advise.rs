@@ -49,7 +49,7 @@ pub(crate) struct AdviseArgs {
 
     /// Only these disciplines [default: those of the place]
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
-    pub(crate) kinds: Vec<Disciplines>,
+    pub(crate) queue: Vec<Disciplines>,
 
     /// Time for all of it; when it is over, the answer is that of the candidates that were judged
     #[arg(long, default_value = "60s", value_parser = time)]

@@ -41,7 +41,7 @@ pub(crate) struct PaperListArgs {
 /// The output has the paper's statement, the experiment, and the reasons for differences.
 #[derive(Debug, Args)]
 pub(crate) struct PaperShowArgs {
-    /// The claim's name, as in `fairlane paper list`
+    /// The claim's name, as in `fairlane paper list`, or a file of claims
     pub(crate) id: String,
 
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub(crate) struct PaperShowArgs {
 /// Finished runs are kept until all are: after an interruption, the same command continues.
 #[derive(Debug, Args)]
 pub(crate) struct PaperRunArgs {
-    /// Claims, papers, or "all"
+    /// Claims, papers, or "all"; or files of claims of one's own, NAME.toml
     #[arg(required = true, value_name = "ID")]
     pub(crate) ids: Vec<String>,
 

@@ -14,7 +14,7 @@ use super::shared::{FigureFiles, ShownQueue};
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {
     /// Outcomes: JSON of run, compare, sweep, lab or replay, also - for standard input; a folder of run --out or
-    /// compare --out; a table of sweep --out (.csv or .parquet). Those of several files are drawn in one figure
+    /// compare --out; a table of sweep --table (.csv or .parquet). Those of several files are drawn in one figure
     #[arg(required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use fairlane_capture::FlowsBy;
+use fairlane_capture::{FlowsBy, Network};
 use fairlane_console::values::{Setting, rate, setting};
 use fairlane_qdisc::Rate;
 
@@ -16,7 +16,7 @@ use super::shared::{Disciplines, Form, PageFile, ShownTables, Threads, disciplin
 /// Example: fairlane replay uplink.pcap --rate 10mbit --queue choke limit=300p min=100p max=200p
 ///
 /// The packets do not react to the queue: traffic that would have slowed down does not. All packets of the file are
-/// sent, so select one direction first, for example with: tcpdump -r both.pcap -w uplink.pcap src net 10.0.0.0/8
+/// sent, unless --from selects one direction.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// The capture: pcap or pcapng of Ethernet, Wi-Fi, PPP, raw IP, Linux cooked or loopback packets
@@ -26,6 +26,10 @@ pub(crate) struct ReplayArgs {
     /// Parameters as in a scenario's queue, such as limit=300p; each discipline takes those that it has
     #[arg(value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) parameters: Vec<Setting>,
+
+    /// Send only packets from this network, such as 10.0.0.0/8: one direction of a capture that has both
+    #[arg(long, value_name = "NET")]
+    pub(crate) from: Option<Network>,
 
     /// Rate of the link that the queue feeds
     #[arg(long, value_parser = rate)]
@@ -59,5 +63,5 @@ pub(crate) struct ReplayArgs {
     /// Write the packets that leave the queue as a capture, with the times at which the link begins to send them and
     /// their marks
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) write: Option<PathBuf>,
+    pub(crate) pcap: Option<PathBuf>,
 }

@@ -4,6 +4,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use fairlane_console::values::kind;
+use fairlane_qdisc::Kind;
 use fairlane_runner::MOST_THREADS;
 
 use super::shared::{Form, Overrides, PageFile, SeriesFile, ShownTables, Threads, runs};
@@ -14,6 +16,12 @@ pub(crate) struct RunArgs {
     /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
+
+    /// The discipline, in place of the scenario's, as in a comparison
+    ///
+    /// It replaces the queues that a comparison replaces, and keeps the parameters that both have.
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    pub(crate) queue: Option<Kind>,
 
     #[command(flatten)]
     pub(crate) overrides: Overrides,

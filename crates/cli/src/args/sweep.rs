@@ -44,7 +44,7 @@ pub(crate) struct SweepArgs {
 
     /// Also write one row for each point, group and queue shown to this .csv or .parquet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) out: Option<PathBuf>,
+    pub(crate) table: Option<PathBuf>,
 
     /// Run one of N parts of the points, into its own file next to --out: for jobs on several machines
     ///

@@ -42,7 +42,7 @@ impl AdviseCommand {
             goal,
             on: args.on,
             no_flow_state: args.no_flow_state,
-            kinds: shared::kinds(&args.kinds),
+            kinds: shared::kinds(&args.queue),
             seed: args.seed,
         };
         let plan = AdvisePlan::new(settings, args.threads.jobs).map_err(failure)?;

@@ -11,6 +11,16 @@ use crate::shared;
 
 /// Checks a scenario as `fairlane run` would, and prints its description.
 pub(crate) fn execute(args: &CheckArgs) -> Result<(), Failure> {
+    let document = shared::document(Some(&args.file), &args.overrides)?;
+    let mistakes = document.mistakes();
+    if !mistakes.is_empty() {
+        for mistake in mistakes {
+            if let Failure::Refused(refusal) = mistake.into() {
+                output::tell(&refusal.shown());
+            }
+        }
+        return Err(Failure::Logged);
+    }
     let scenario = shared::simulated(Some(&args.file), &args.overrides)?.scenario()?;
     let needs = Needs::of([&scenario], 1, None);
     needs.check()?;

@@ -90,6 +90,13 @@ struct CompareSeries {
 impl Saved {
     /// Adds the outcomes of a file.
     fn read(&mut self, file: &Path) -> Result<(), Failure> {
+        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        if [".flows", ".queues"].iter().any(|table| stem.ends_with(table)) {
+            let message = format!("{} is a table of --series, which has no outcome", file.display());
+            let remedy = "save the JSON of the run: fairlane run FILE --series x.csv --json >x.json; \
+                          fairlane plot x.json --figure series --svg x.svg";
+            return Err(Failure::new(message, remedy));
+        }
         let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         if ["csv", "parquet"].contains(&ending) {
             self.outcomes.extend(read_groups(file)?);
@@ -155,6 +162,6 @@ fn text(file: &Path) -> io::Result<String> {
 }
 
 fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> Failure {
-    let remedy = "name JSON of run, compare, sweep, lab or replay, a folder of --out, or a table of sweep --out";
+    let remedy = "name JSON of run, compare, sweep, lab or replay, a folder of --out, or a table of sweep --table";
     Failure::new(format!("cannot read outcomes from {}: {error}", file.display()), remedy)
 }

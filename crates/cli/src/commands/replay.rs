@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use fairlane_capture::{FlowsBy, Late};
+use fairlane_capture::Late;
 use fairlane_console::Failure;
 use fairlane_outcome::{Extent, Outcome};
 use fairlane_qdisc::{QdiscParameters, Rate, Value};
 use fairlane_report::{Detail, Details, compare_table, run_report};
-use fairlane_runner::replay::{build, check, configs, pass};
+use fairlane_runner::replay::{Findings, Selection, build, check, configs, pass};
 use fairlane_runner::{pool, so_far};
 use fairlane_sim::Control;
 use rayon::ThreadPool;
@@ -29,7 +29,7 @@ pub(crate) struct ReplayCommand {
     queues: Vec<QdiscParameters>,
     rate: Rate,
     seed: u64,
-    flows: FlowsBy,
+    selection: Selection,
     write: Option<PathBuf>,
     pool: ThreadPool,
     json: bool,
@@ -48,22 +48,21 @@ impl ReplayCommand {
             build(queue, args.rate, args.seed)?;
         }
         check(&args.file)?;
-        if args.write.is_some() {
+        if args.pcap.is_some() {
             check_written(queues.len())?;
         }
-        let outputs =
-            Outputs::default().file("--write", args.write.as_deref()).file("--html", args.page.html.as_deref());
+        let outputs = Outputs::default().file("--pcap", args.pcap.as_deref()).file("--html", args.page.html.as_deref());
         outputs.check(std::slice::from_ref(&args.file))?;
         let page = HtmlPage::of_capture(&args.page)?;
         let pool = pool(args.threads.jobs)?;
-        let (file, write) = (args.file.clone(), args.write.clone());
-        let ReplayArgs { rate, seed, flows, .. } = *args;
+        let (file, write) = (args.file.clone(), args.pcap.clone());
+        let ReplayArgs { rate, seed, flows, from, .. } = *args;
         Ok(Self {
             file,
             queues,
             rate,
             seed,
-            flows,
+            selection: Selection { flows, from },
             write,
             pool,
             json: args.form.json,
@@ -80,7 +79,14 @@ impl ReplayCommand {
         let passes = progress::watched(&control, self.queues.len() as u64, || {
             self.pool.install(|| self.queues.par_iter().map(pass).collect::<Result<Vec<_>, _>>())
         })?;
-        tell_of(passes.iter().map(|(_, late)| *late).max_by_key(|late| late.packets).unwrap_or_default());
+        let findings = || passes.iter().map(|(_, findings)| *findings);
+        tell_of(findings().map(|findings| findings.late).max_by_key(|late| late.packets).unwrap_or_default());
+        if let Some(network) = findings().find_map(|findings| findings.first_direction) {
+            output::tell(&format!(
+                "note: the capture has both directions of connections, and all packets pass the one queue; \
+                 --from {network} sends one direction\n"
+            ));
+        }
         let outcomes: Vec<Outcome> = passes.into_iter().filter_map(|(outcome, _)| outcome).collect();
         let asked = self.queues.len();
         let interrupted = outcomes.len() < asked || outcomes.iter().any(|outcome| outcome.partial);
@@ -107,9 +113,9 @@ impl ReplayCommand {
     }
 
     /// Sends the whole file through one discipline. Returns no outcome if `control` has stopped the work before.
-    fn pass(&self, queue: &QdiscParameters, control: &Control) -> Result<(Option<Outcome>, Late), Failure> {
+    fn pass(&self, queue: &QdiscParameters, control: &Control) -> Result<(Option<Outcome>, Findings), Failure> {
         let mut written = DepartureWriter::new(self.write.as_deref());
-        let passed = pass(&self.file, (queue, self.rate, self.seed), self.flows, control, &mut written)?;
+        let passed = pass(&self.file, (queue, self.rate, self.seed), self.selection, control, &mut written)?;
         if let Some(outcome) = &passed.0 {
             written.finish(Extent::of(outcome.partial))?;
         }
@@ -121,7 +127,7 @@ impl ReplayCommand {
 /// Checks that exactly one discipline is given whose departures are written.
 fn check_written(queues: usize) -> Result<(), Failure> {
     if queues > 1 {
-        let message = "--write holds what one discipline lets through, and --queue asks for several";
+        let message = "--pcap holds what one discipline lets through, and --queue asks for several";
         return Err(Failure::new(message, "replay once for each of them"));
     }
     Ok(())

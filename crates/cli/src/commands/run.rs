@@ -6,6 +6,7 @@ use fairlane_console::Failure;
 use fairlane_outcome::{Extent, Outcome};
 use fairlane_qdisc::Duration;
 use fairlane_report::{Detail, Details, run_report};
+use fairlane_runner::compare::with_kind;
 use fairlane_runner::memory::Needs;
 use fairlane_runner::{
     Batch, FlentFile, Job, LinkLog, PacketCapture, RecordedRun, Recorder, Records, Series, Trace, check,
@@ -65,6 +66,10 @@ impl RunCommand {
     pub(crate) fn new(args: RunArgs) -> Result<Self, Failure> {
         let document = shared::simulated(Some(&args.file), &args.overrides)?;
         let scenario = document.scenario()?;
+        let scenario = match args.queue {
+            Some(kind) => with_kind(&scenario, kind)?,
+            None => scenario,
+        };
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let files = RecordFiles {
             pcap: args.pcap,

@@ -33,13 +33,13 @@ pub(crate) struct SweepCommand {
     /// The name of the queue that the table shows.
     at: Option<String>,
     points: usize,
-    /// The finished points, for `--out`.
+    /// The finished points, for `--table`.
     journal: Option<Journal>,
     part: Option<Part>,
     merged: bool,
     json: bool,
     details: Details,
-    out: Option<PathBuf>,
+    table: Option<PathBuf>,
     page: Option<HtmlPage>,
     figures: FigureFiles,
 }
@@ -50,12 +50,13 @@ impl SweepCommand {
         let document = shared::simulated(Some(&args.file), &args.overrides)?;
         let varies = args.vary.iter().map(|vary| Vary::parse(vary)).collect::<Result<Vec<_>, _>>()?;
         let jobs = jobs(&document, &varies)?;
-        let outputs = Outputs::default().table("--out", args.out.as_deref()).file("--html", args.page.html.as_deref());
+        let outputs =
+            Outputs::default().table("--table", args.table.as_deref()).file("--html", args.page.html.as_deref());
         let outputs = args.figures.outputs(outputs)?;
         outputs.check(&inputs(&args.file, &document, &varies))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let (all, runs, part) = (points(&jobs), args.runs.get(), args.part);
-        let journal = args.out.as_deref().map(|out| match args.merge {
+        let journal = args.table.as_deref().map(|out| match args.merge {
             true => Journal::merge(out, &document, &all, runs),
             false => Journal::open(out, part, &document, &all, runs),
         });
@@ -84,7 +85,7 @@ impl SweepCommand {
             merged: args.merge,
             json: args.form.json,
             details: args.tables.details(&[Detail::EndToEnd])?,
-            out: args.out,
+            table: args.table,
             page,
             figures: args.figures,
         })
@@ -100,7 +101,7 @@ impl SweepCommand {
         let (outcomes, interrupted) = self.outcomes(&control)?;
         let there = so_far(&outcomes, self.points, "points");
         let extent = Extent::of(interrupted);
-        let whole = self.out.as_ref().filter(|_| self.part.is_none());
+        let whole = self.table.as_ref().filter(|_| self.part.is_none());
         let table = whole.map(|file| write_file(file, &outcomes, extent).map_err(Failure::from));
         let printed = self.print(&outcomes, interrupted);
         let missing = interrupted.then(|| shared::interrupted(&there));
@@ -155,9 +156,9 @@ impl SweepCommand {
             output::tell(&format!("part {number} of {of} is in {file}; --merge joins the parts when all are there\n"));
             return Ok(());
         }
-        match (self.out, self.journal) {
+        match (self.table, self.journal) {
             (_, None) if interrupted => {
-                let remedy = "run it again for all of it; with --out FILE it would continue where it ended";
+                let remedy = "run it again for all of it; with --table FILE it would continue where it ended";
                 Err(Failure::new(shared::interrupted(there), remedy))
             }
             (Some(out), Some(_)) if interrupted => {

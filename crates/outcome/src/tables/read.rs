@@ -1,4 +1,4 @@
-//! Reads the table of groups, which `sweep --out` writes.
+//! Reads the table of groups, which `sweep --table` writes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -214,7 +214,7 @@ fn queue_group(row: &Row<'_>) -> Result<QueueGroup, String> {
 
 impl Row<'_> {
     fn text(&self, name: &str) -> Result<&str, String> {
-        let missing = || format!("it has no column `{name}`: it is not a table of groups, as `sweep --out` writes");
+        let missing = || format!("it has no column `{name}`: it is not a table of groups, as `sweep --table` writes");
         self.columns.get(name).and_then(|column| self.cells.get(*column)).map(String::as_str).ok_or_else(missing)
     }
 

@@ -1,11 +1,11 @@
 //! The metadata of each kind of discipline.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt;
 use core::str::FromStr;
 
-use super::suggest::{names, nearest};
+use super::suggest::nearest;
 use super::{Kind, Parameter, ParameterError};
 
 /// The metadata of a kind, shown by `fairlane qdiscs` and in the documentation.
@@ -117,15 +117,35 @@ impl fmt::Display for Kind {
     }
 }
 
+/// Linux's names for disciplines that are called otherwise here. The unit of `limit` tells whether a FIFO counts
+/// packets, as `pfifo` does, or bytes, as `bfifo` does.
+const LINUX: &[(&str, Kind)] = &[("fifo", Kind::DropTail), ("pfifo", Kind::DropTail), ("bfifo", Kind::DropTail)];
+
+impl Kind {
+    /// Returns all its names: first [`name`](Self::name), then Linux's spellings of it, such as `fq_codel` and
+    /// `fqcodel`, and Linux's own names, such as `pfifo`. Each can be read.
+    pub fn names(self) -> impl Iterator<Item = String> {
+        let name = self.name();
+        let spelt = ["_", ""].map(|dash| name.replace('-', dash)).into_iter().filter(move |_| name.contains('-'));
+        let linux = LINUX.iter().filter(move |(_, kind)| *kind == self).map(|(name, _)| name.to_string());
+        [name.to_string()].into_iter().chain(spelt).chain(linux)
+    }
+}
+
 impl FromStr for Kind {
     type Err = ParameterError;
+
+    /// Reads any of its [names](Self::names).
     fn from_str(text: &str) -> Result<Self, ParameterError> {
-        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
-            let all = || Self::ALL.into_iter().map(Self::name);
+        let named = |kind: &Self| kind.name() == text || kind.names().any(|name| name == text);
+        Self::ALL.into_iter().find(named).ok_or_else(|| {
             let plain = text.to_lowercase().replace('_', "-");
-            let hint = nearest(&plain, all()).map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
-            let message = format!("there is no queue discipline \"{text}\"; {hint}There are {}", names(all()));
-            ParameterError::new("kind", message)
+            let all = Self::ALL.into_iter().map(Self::name).chain(LINUX.iter().map(|(name, _)| *name));
+            let hint = match nearest(&plain, all) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => "`fairlane qdiscs` lists them all".to_string(),
+            };
+            ParameterError::new("kind", format!("there is no queue discipline \"{text}\"; {hint}"))
         })
     }
 }

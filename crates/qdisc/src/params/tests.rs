@@ -162,8 +162,47 @@ fn every_kind_builds_with_its_defaults_and_is_found_by_name() {
             "{kind} explains each parameter once"
         );
     }
-    let error = "chok".parse::<Kind>().map_err(|error| error.to_string());
-    assert!(error.is_err_and(|error| error.contains("did you mean \"choke\"?")));
+    let error = |text: &str| text.parse::<Kind>().map_err(|error| error.to_string()).err();
+    let refused = "kind: there is no queue discipline \"chok\"; did you mean \"choke\"?";
+    assert_eq!(error("chok").as_deref(), Some(refused));
+    assert_eq!(
+        error("netem").as_deref(),
+        Some("kind: there is no queue discipline \"netem\"; `fairlane qdiscs` lists them all")
+    );
+}
+
+/// The names of tc(8), and of `/sys/module` for the kernel's modules. Would catch two kinds with one name.
+#[test]
+fn linux_names_are_read() {
+    let linux = [
+        ("pfifo", "droptail"),
+        ("bfifo", "droptail"),
+        ("fifo", "droptail"),
+        ("fq_codel", "fq-codel"),
+        ("fqcodel", "fq-codel"),
+        ("fq_pie", "fq-pie"),
+        ("dualpi2", "dualpi2"),
+        ("choke", "choke"),
+        ("red", "red"),
+        ("sfb", "sfb"),
+        ("sfq", "sfq"),
+        ("drr", "drr"),
+        ("codel", "codel"),
+        ("pie", "pie"),
+        ("cake", "cake"),
+    ];
+    for (name, kind) in linux {
+        assert_eq!(name.parse::<Kind>().map(Kind::name), Ok(kind), "{name}");
+    }
+    let mut names: Vec<_> = Kind::ALL.into_iter().flat_map(Kind::names).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "a name has two meanings");
+    assert_eq!(
+        "bfifo limit=150kb".parse::<QdiscParameters>().map(|read| read.to_string()),
+        Ok("droptail limit=150kb".into())
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use fairlane_qdisc::{Bytes, Duration, Rate, Size};
 
-use crate::application::{Application, Rpc, Sizes, Transfers, Video, Web};
+use crate::application::{Application, Cbr, Rpc, Sizes, Transfers, Video, Web};
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
 use crate::key::{Key, REQUIRED, SourceKeys, Takes, key, names};
@@ -20,17 +20,19 @@ pub(crate) enum ApplicationKind {
     Web,
     Video,
     Rpc,
+    Cbr,
     Exponential,
     Pareto,
     Own(&'static str),
 }
 
-const KINDS: [(&str, ApplicationKind); 7] = [
+const KINDS: [(&str, ApplicationKind); 8] = [
     ("ftp", ApplicationKind::Ftp),
     ("transfers", ApplicationKind::Transfers),
     ("web", ApplicationKind::Web),
     ("video", ApplicationKind::Video),
     ("rpc", ApplicationKind::Rpc),
+    ("cbr", ApplicationKind::Cbr),
     ("exponential", ApplicationKind::Exponential),
     ("pareto", ApplicationKind::Pareto),
 ];
@@ -38,7 +40,7 @@ const KINDS: [(&str, ApplicationKind); 7] = [
 /// Keys that another application has.
 pub(crate) const ELSEWHERE: Elsewhere = &[
     ("size", "`size` is for source = \"transfers\", \"web\" and \"rpc\""),
-    ("sizes", "`sizes` is for source = \"transfers\" and \"web\""),
+    ("sizes", "`sizes` is for source = \"transfers\", \"web\" and \"rpc\""),
     ("think", "`think` is for source = \"transfers\" and \"web\""),
     ("min_size", "`min_size` is for source = \"web\""),
     ("objects", "`objects` is for source = \"web\""),
@@ -49,8 +51,12 @@ pub(crate) const ELSEWHERE: Elsewhere = &[
     ("reservoir", "`reservoir` is for source = \"video\""),
     ("cushion", "`cushion` is for source = \"video\""),
     ("request", "`request` is for source = \"rpc\""),
-    ("sigma", "`sigma` is for source = \"transfers\" and \"web\" with sizes = \"lognormal\""),
-    ("shape", "`shape` is for source = \"pareto\", and for source = \"transfers\" and \"web\" with sizes = \"pareto\""),
+    ("every", "`every` is for source = \"cbr\""),
+    ("sigma", "`sigma` is for source = \"transfers\", \"web\" and \"rpc\" with sizes = \"lognormal\""),
+    (
+        "shape",
+        "`shape` is for source = \"pareto\", and for source = \"transfers\", \"web\" and \"rpc\" with sizes = \"pareto\"",
+    ),
     ("on", "on and off periods are for source = \"exponential\" and \"pareto\""),
     ("off", "on and off periods are for source = \"exponential\" and \"pareto\""),
 ];
@@ -80,6 +86,7 @@ const THINK: Key = key(
 const MIN_SIZE: Key = key("min_size", Takes::Size, "1b", "the smallest object");
 const OBJECTS_KEY: Key = key("objects", Takes::count(&OBJECTS), REQUIRED, "objects of a page");
 const CONNECTIONS_KEY: Key = key("connections", Takes::count(&CONNECTIONS), REQUIRED, "connections of a browser");
+const EVERY: Key = key("every", Takes::Time(THINKS), "a packet at a time", "time between two writes");
 const REQUEST: Key = key("request", Takes::Bytes(PACKET), REQUIRED, "size of a request, at most `packet`");
 const VIDEO_KEYS: &[Key] = &[
     key("segment", Takes::Time(PLAYBACK), "4s", "playback time of a segment"),
@@ -130,7 +137,8 @@ impl ApplicationKind {
             Self::Transfers => &[SIZE, SIZES_KEY, source::SHAPE_KEY, SIGMA, THINK],
             Self::Web => &[SIZE, SIZES_KEY, source::SHAPE_KEY, SIGMA, THINK, MIN_SIZE, OBJECTS_KEY, CONNECTIONS_KEY],
             Self::Video => VIDEO_KEYS,
-            Self::Rpc => &[REQUEST, SIZE],
+            Self::Rpc => &[REQUEST, SIZE, SIZES_KEY, source::SHAPE_KEY, SIGMA],
+            Self::Cbr => &[source::RATE_KEY, EVERY],
             Self::Exponential => &[source::ON, source::OFF],
             Self::Pareto => &[source::ON, source::OFF, source::SHAPE_KEY],
         }
@@ -150,6 +158,7 @@ impl ApplicationKind {
             Self::Web => web(group).map(Application::Web),
             Self::Video => video(group).map(Application::Video),
             Self::Rpc => rpc(group, packet).map(Application::Rpc),
+            Self::Cbr => cbr(group, packet).map(Application::Cbr),
             Self::Exponential => source::on_off(group, Periods::Exponential).map(Application::OnOff),
             Self::Pareto => source::pareto(group).map(Application::OnOff),
         }
@@ -237,11 +246,22 @@ fn ladder(group: &Reader<'_>) -> Result<Vec<Rate>, ScenarioError> {
 fn rpc(group: &Reader<'_>, packet: Bytes) -> Result<Rpc, ScenarioError> {
     let field = group.need("request", "\"100b\"")?;
     let request: Bytes = field.unit_in(&(Bytes::new(1)..=packet))?;
-    Ok(Rpc { request, response: size(&group.need("size", "\"10kb\"")?)? })
+    Ok(Rpc { request, response: size(&group.need("size", "\"10kb\"")?)?, sizes: sizes(group)? })
+}
+
+fn cbr(group: &Reader<'_>, packet: Bytes) -> Result<Cbr, ScenarioError> {
+    let every = group.get("every").map(|field| field.unit_in(&THINKS)).transpose()?;
+    Ok(Cbr { rate: source::rate(group, packet)?, every })
 }
 
 fn transfers(group: &Reader<'_>) -> Result<Transfers, ScenarioError> {
     let size = size(&group.need("size", "\"100kb\" or \"100p\"")?)?;
+    let think = group.get("think").map(|field| field.unit_in(&THINKS)).transpose()?;
+    Ok(Transfers { size, sizes: sizes(group)?, think })
+}
+
+/// The distribution of sizes.
+fn sizes(group: &Reader<'_>) -> Result<Sizes, ScenarioError> {
     let kind = group
         .get("sizes")
         .map_or(Ok(SizesKind::Fixed), |field| field.choice("distribution of sizes", &SIZES_KINDS, &[]))?;
@@ -254,14 +274,12 @@ fn transfers(group: &Reader<'_>) -> Result<Transfers, ScenarioError> {
             return Err(error.with_help(format!("it is for sizes = \"{kind}\"")));
         }
     }
-    let sizes = match kind {
+    Ok(match kind {
         SizesKind::Fixed => Sizes::Fixed,
         SizesKind::Exponential => Sizes::Exponential,
         SizesKind::Pareto => Sizes::Pareto { shape: source::shape(group)? },
         SizesKind::Lognormal => Sizes::Lognormal { sigma: group.need("sigma", "1.0")?.ratio(&SIGMAS)? },
-    };
-    let think = group.get("think").map(|field| field.unit_in(&THINKS)).transpose()?;
-    Ok(Transfers { size, sizes, think })
+    })
 }
 
 /// A size in bytes or in packets.

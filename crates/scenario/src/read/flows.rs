@@ -21,7 +21,7 @@ pub(crate) const TCP_KEYS: &[Key] = &[
     key("source", Takes::Choice(application::kinds), "ftp", "source of the data"),
 ];
 const TCP_ELSEWHERE: Elsewhere = &[
-    ("rate", "TCP finds its rate by itself: `rate` is for kind = \"udp\""),
+    ("rate", "TCP finds its rate by itself: `rate` is for source = \"cbr\" and kind = \"udp\""),
     ("jitter", "TCP is clocked by its acknowledgements: `jitter` is for kind = \"udp\""),
     ("ecn", "it belongs to the group's TCP: tcp = { ecn = true }"),
     ("preset", "it belongs to the group's TCP: tcp = { preset = \"modern\" }"),
@@ -312,6 +312,7 @@ fn own_rate(traffic: &Traffic) -> Option<Rate> {
     match traffic {
         Traffic::Udp(udp) => Some(udp.rate),
         Traffic::Tfrc(tfrc) => tfrc.rate,
+        Traffic::Tcp(Tcp { application: Application::Cbr(cbr), .. }) => Some(cbr.rate),
         Traffic::Tcp(_) | Traffic::Endpoint => None,
     }
 }

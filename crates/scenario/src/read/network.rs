@@ -1,7 +1,5 @@
 //! Nodes and links: the `[bottleneck]` shorthand, `[[links]]` and `[access]`.
 
-use std::ops::RangeInclusive;
-
 use fairlane_qdisc::{Duration, QdiscParameters, Rate};
 
 use crate::error::ScenarioError;
@@ -21,20 +19,21 @@ pub(crate) const RIGHT: &str = "right";
 const BOTTLENECK: &str = "bottleneck";
 
 const DELAY: Duration = Duration::from_millis(1);
-const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(1_000_000);
 /// The hosts' links are this many times as fast as what they carry, unless the file states their rate: so they limit no
 /// flow. The CHOKe papers have 10 Mbit/s before 1 Mbit/s.
 const ACCESS_FACTOR: u64 = 10;
+/// The highest rate of a host's link that is faster than needed: at a higher one packets take less than a nanosecond.
+const MOST_AMPLE: Rate = Rate::from_bits_per_second(100_000_000_000);
 
 const LINK_RATE: Key = key("rate", wire::RATES, REQUIRED, "rate of transmission, or a table for a rate that varies");
-const DELAY_KEY: Key = key("delay", Takes::Time(DELAYS), "1ms", "propagation delay, one way");
+const DELAY_KEY: Key = key("delay", wire::DELAY, "1ms", "propagation delay, one way, or a table for one that varies");
 const QUEUE: Key = key("queue", Takes::Queue, "", "");
 const SHAPER: Key = key("shaper", Takes::Table(&shaper::KEYS), "", "");
 const LOSS: Key = key(
     "loss",
     wire::LOSSES,
     "0",
-    "random loss on the wire, behind the queue: a probability, or a table for loss in bursts",
+    "random loss on the wire, behind the queue: a probability, or a table for loss in bursts or by time",
 );
 const JITTER: Key = key("jitter", ANY_TIME, "0s", "each packet's delay is drawn uniformly from `delay` ± this");
 const REORDER: Key = key("reorder", Takes::Switch, "false", "packets may overtake each other");
@@ -69,7 +68,7 @@ pub(crate) const SIDE_KEYS: TableKeys = TableKeys {
     meaning: "the other direction of the link: by default the same rate and delay, droptail of 1000 packets, and nothing else",
     keys: &[
         key("rate", wire::RATES, "that of the link", "rate of transmission, or a table for a rate that varies"),
-        key("delay", Takes::Time(DELAYS), "that of the link", "propagation delay, one way"),
+        key("delay", wire::DELAY, "that of the link", "propagation delay, one way, or a table for one that varies"),
         QUEUE,
         SHAPER,
         LOSS,
@@ -83,7 +82,7 @@ pub(crate) const ACCESS_KEYS: TableKeys = TableKeys {
     meaning: "the links between hosts and nodes",
     keys: &[
         key("rate", Takes::Rate(RATE), "ten times the fastest link, so that it limits no flow", "rate of transmission"),
-        key("delay", Takes::Time(DELAYS), "1ms", "propagation delay, one way"),
+        key("delay", Takes::Time(wire::DELAYS), "1ms", "propagation delay, one way"),
         QUEUE,
     ],
 };
@@ -116,12 +115,12 @@ pub(crate) struct Network {
 
 impl Network {
     /// Returns the default rate of a host's link, for flows that send at `rate` by themselves: ten times `rate` or the
-    /// fastest link between nodes, if that is faster.
+    /// fastest link between nodes, if that is faster. Above 100 Gbit/s the same rate limits no flow either.
     fn access_rate(&self, rate: Option<Rate>) -> Rate {
         let sides = self.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
         let fastest = sides.map(fastest).chain(rate).max().unwrap_or_default();
         let ample = fastest.bits_per_second().saturating_mul(ACCESS_FACTOR);
-        Rate::from_bits_per_second(ample).clamp(*RATE.start(), *RATE.end())
+        Rate::from_bits_per_second(ample).clamp(*RATE.start(), fastest.max(MOST_AMPLE))
     }
 }
 
@@ -216,12 +215,12 @@ pub(crate) fn link_name(from: &str, to: &str) -> String {
 /// loss and jitter.
 fn sides(table: &Reader<'_>) -> Result<(LinkSide, LinkSide), ScenarioError> {
     let (rate, rates) = wire::rate(&table.need("rate", "\"1mbit\"")?)?;
-    let delay = delay(table, DELAY)?;
-    let wire = wire::wire(table, delay, rates)?;
+    let (delay, delays) = table.get("delay").map_or(Ok((DELAY, None)), |field| wire::delay(&field))?;
+    let wire = wire::wire(table, (delay, delays), rates)?;
     let forward = LinkSide { rate, delay, queue: queue(table, wire.queue_rate(rate))?, wire };
     let reverse = match table.get("reverse") {
         Some(field) => side(field.table()?, &forward)?,
-        None => LinkSide { rate, delay, queue: plain(table, rate)?, wire: same_rate(&forward) },
+        None => LinkSide { rate, delay, queue: plain(table, rate)?, wire: same_link(&forward) },
     };
     Ok((forward, reverse))
 }
@@ -230,14 +229,15 @@ fn side(table: Reader<'_>, forward: &LinkSide) -> Result<LinkSide, ScenarioError
     let table = table.only(SIDE_KEYS.keys, SIDE_ELSEWHERE)?;
     let same = || Ok((forward.rate, forward.wire.rates.clone()));
     let (rate, rates) = table.get("rate").map_or_else(same, |field| wire::rate(&field))?;
-    let delay = delay(&table, forward.delay)?;
-    let wire = wire::wire(&table, delay, rates)?;
+    let same = || Ok((forward.delay, forward.wire.delays.clone()));
+    let (delay, delays) = table.get("delay").map_or_else(same, |field| wire::delay(&field))?;
+    let wire = wire::wire(&table, (delay, delays), rates)?;
     Ok(LinkSide { rate, delay, queue: queue(&table, wire.queue_rate(rate))?, wire })
 }
 
-/// A wire whose rate varies as that of the other direction, without loss or jitter.
-fn same_rate(forward: &LinkSide) -> Wire {
-    Wire { rates: forward.wire.rates.clone(), ..Wire::default() }
+/// A wire whose rate and delay vary as those of the other direction, without loss or jitter.
+fn same_link(forward: &LinkSide) -> Wire {
+    Wire { rates: forward.wire.rates.clone(), delays: forward.wire.delays.clone(), ..Wire::default() }
 }
 
 /// Reads a table of hosts' links; missing keys are as in `base`.
@@ -273,5 +273,5 @@ pub(crate) fn access(
 }
 
 fn delay(table: &Reader<'_>, default: Duration) -> Result<Duration, ScenarioError> {
-    table.get("delay").map_or(Ok(default), |field| field.unit_in(&DELAYS))
+    table.get("delay").map_or(Ok(default), |field| field.unit_in(&wire::DELAYS))
 }

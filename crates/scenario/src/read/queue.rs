@@ -43,8 +43,7 @@ fn parameters(table: &Reader<'_>) -> Result<QdiscParameters, ScenarioError> {
 }
 
 fn kind(field: &Field<'_>) -> Result<Kind, ScenarioError> {
-    let choices = Kind::ALL.map(|kind| (kind.name(), kind));
-    field.choice("queue discipline", &choices, &[])
+    field.text()?.parse().map_err(|error: ParameterError| field.error(error.message()))
 }
 
 /// Sets the parameters of `table` that the command line has given, or the file's.

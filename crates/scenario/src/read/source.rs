@@ -82,7 +82,8 @@ const COMMON_KEYS: &[Key] = &[
     key("source", Takes::Choice(|| names(&KINDS)), "cbr", "times of sending"),
     key("ecn", Takes::Switch, "false", "the packets are ECN-capable"),
 ];
-const RATE_KEY: Key = key("rate", Takes::Rate(RATE), REQUIRED, "rate on the wire; of on periods if there are any");
+pub(crate) const RATE_KEY: Key =
+    key("rate", Takes::Rate(RATE), REQUIRED, "rate on the wire; of on periods if there are any");
 const MEAN_RATE: Key = key("rate", Takes::Rate(RATE), "", "mean rate on the wire: this or `probability`");
 const SIZES_KEY: Key =
     key("sizes", Takes::Choice(|| names(&SIZES)), "fixed", "packets have the size `packet`, or that mean");
@@ -163,7 +164,7 @@ fn sizes(group: &Reader<'_>, packet: Bytes) -> Result<PacketSizes, ScenarioError
     Ok(sizes)
 }
 
-fn rate(group: &Reader<'_>, packet: Bytes) -> Result<Rate, ScenarioError> {
+pub(crate) fn rate(group: &Reader<'_>, packet: Bytes) -> Result<Rate, ScenarioError> {
     let field = group.need("rate", "\"2mbit\"")?;
     let rate: Rate = field.unit_in(&RATE)?;
     if rate.transmission(packet.get()) == Duration::ZERO {

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use fairlane_qdisc::{Duration, Rate};
@@ -15,6 +16,8 @@ use crate::wire::{Opportunity, RateSteps};
 const LARGEST: u64 = 16 << 20;
 /// The first line of a file of times and rates.
 const HEADER: &str = "time_s,rate_bps";
+/// The first line of a file of times and delays.
+const DELAY_HEADER: &str = "time_s,delay_s";
 /// A file's contents are not repeated: it may be any file of the machine.
 const NO_MAHIMAHI: &str = "this is not a whole number of milliseconds: each line of a mahimahi trace is the time at which 1500 bytes can \
                            have been sent, and a table of times and rates has a name that ends in .csv";
@@ -25,12 +28,21 @@ const OPPORTUNITY: u64 = 12_000_000;
 const EXACT: u64 = Opportunity::BYTES as u64 * 8000;
 const MILLI: u64 = 1_000_000;
 
-/// Steps, and after how long they begin again.
-pub(crate) type Steps = (Vec<(Duration, Rate)>, Option<Duration>);
+/// Rates with their times, and after how long they begin again.
+pub(crate) type TimedRates = (Vec<(Duration, Rate)>, Option<Duration>);
 
 /// Reads the file that `field` names, in the scenario's folder: a `.csv` has times and rates, any other is mahimahi's.
-pub(crate) fn steps(field: &Field<'_>) -> Result<Steps, ScenarioError> {
+pub(crate) fn steps(field: &Field<'_>) -> Result<TimedRates, ScenarioError> {
     read(field, if is_table(field)? { csv } else { mahimahi })
+}
+
+/// Reads the file of times and delays within `range` that `field` names, in the scenario's folder.
+pub(crate) fn delays(
+    field: &Field<'_>,
+    range: &RangeInclusive<Duration>,
+) -> Result<Vec<(Duration, Duration)>, ScenarioError> {
+    let what = format!("a delay from 0 to {} s, such as 1.5,0.02", range.end().as_secs());
+    read(field, |text| table(text, DELAY_HEADER, &what, |value| nanos(value).filter(|delay| range.contains(delay))))
 }
 
 /// Returns true if `field` names a table of times and rates.
@@ -43,7 +55,7 @@ pub(crate) fn opportunities(field: &Field<'_>) -> Result<RateSteps, ScenarioErro
     read(field, exact)
 }
 
-fn read<T>(field: &Field<'_>, read: fn(&str) -> Result<T, LineError>) -> Result<T, ScenarioError> {
+fn read<T>(field: &Field<'_>, read: impl Fn(&str) -> Result<T, LineError>) -> Result<T, ScenarioError> {
     let name = field.text()?;
     let path = field.beside(name);
     let text = match field.bundled_file(name) {
@@ -70,20 +82,27 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line.trim())).filter(|(_, line)| !line.is_empty())
 }
 
-fn csv(text: &str) -> Result<Steps, LineError> {
+fn csv(text: &str) -> Result<TimedRates, LineError> {
+    let what = format!("a rate from 0 to {} bit/s, such as 1.5,2000000", RATE.end().bits_per_second());
+    Ok((table(text, HEADER, &what, rate_of)?, None))
+}
+
+/// Reads lines of a time in seconds and a value, `what`, after the line `header`.
+fn table<T>(
+    text: &str,
+    header: &str,
+    what: &str,
+    value: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<(Duration, T)>, LineError> {
     let mut lines = lines(text);
-    if lines.next().is_none_or(|(_, line)| line != HEADER) {
-        return Err((1, format!("the first line of a table of rates is {HEADER}")));
+    if lines.next().is_none_or(|(_, line)| line != header) {
+        return Err((1, format!("the first line of this table is {header}")));
     }
-    let mut steps: Vec<(Duration, Rate)> = Vec::new();
+    let mut steps: Vec<(Duration, T)> = Vec::new();
     for (line, row) in lines {
-        let step = row.split_once(',').and_then(|(time, rate)| Some((nanos(time)?, rate_of(rate)?)));
+        let step = row.split_once(',').and_then(|(time, written)| Some((nanos(time)?, value(written)?)));
         let Some(step) = step else {
-            let most = RATE.end().bits_per_second();
-            return Err((
-                line,
-                format!("this is not a time in seconds and a rate from 0 to {most} bit/s, such as 1.5,2000000"),
-            ));
+            return Err((line, format!("this is not a time in seconds and {what}")));
         };
         match steps.last() {
             None if step.0 > Duration::ZERO => return Err((line, "the first step is at 0 s".to_owned())),
@@ -91,7 +110,7 @@ fn csv(text: &str) -> Result<Steps, LineError> {
             _ => steps.push(step),
         }
     }
-    Ok((steps, None))
+    if steps.is_empty() { Err((1, "there are no times after this line".to_owned())) } else { Ok(steps) }
 }
 
 /// A time in seconds.
@@ -107,7 +126,7 @@ fn rate_of(bits: &str) -> Option<Rate> {
 
 /// Each line is a millisecond at whose end the link has been able to send 1500 bytes; all begins again after the last
 /// one.
-fn mahimahi(text: &str) -> Result<Steps, LineError> {
+fn mahimahi(text: &str) -> Result<TimedRates, LineError> {
     let (busy, every) = busy(text)?;
     Ok((spread(&busy, OPPORTUNITY), Some(every)))
 }
@@ -239,7 +258,7 @@ mod tests {
     /// Would catch an error that shows a line of a file that is no trace, such as one with passwords.
     #[test]
     fn contents_are_not_repeated() {
-        let why = |result: Result<Steps, LineError>| result.map_err(|(_, why)| why).err().unwrap_or_default();
+        let why = |result: Result<TimedRates, LineError>| result.map_err(|(_, why)| why).err().unwrap_or_default();
         let secret = "root:x:0:0";
         for why in [why(mahimahi(secret)), why(csv(secret)), why(csv(&format!("{HEADER}\n{secret}")))] {
             assert!(!why.is_empty() && !why.contains("root"), "{why}");
@@ -249,16 +268,17 @@ mod tests {
 
     #[test]
     fn what_is_wrong_has_its_line() {
-        let line = |result: Result<Steps, LineError>| result.map_err(|(line, _)| line).err();
+        let line = |result: Result<TimedRates, LineError>| result.map_err(|(line, _)| line).err();
         assert_eq!(line(mahimahi("1\n2.5\n")), Some(2));
         assert_eq!(line(mahimahi("1\n3\n2\n")), Some(3));
         assert_eq!(line(mahimahi("")), Some(1));
         assert_eq!(line(mahimahi("0\n0\n")), Some(2));
         assert_eq!(line(mahimahi("18446744073709551615\n")), Some(1));
         assert_eq!(line(csv("0,1000\n")), Some(1));
-        for row in ["x,1", "0", "0,-1", "0,nan", "1,5", "0,1e12"] {
+        for row in ["x,1", "0", "0,-1", "0,nan", "1,5", "0,1e14"] {
             assert_eq!(line(csv(&format!("{HEADER}\n{row}\n"))), Some(2), "{row}");
         }
         assert_eq!(line(csv(&format!("{HEADER}\n0,5\n0,6\n"))), Some(3));
+        assert_eq!(line(csv(HEADER)), Some(1));
     }
 }

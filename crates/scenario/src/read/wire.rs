@@ -9,7 +9,7 @@ use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
 use crate::key::{ANY_TIME, REQUIRED, TableKeys, Takes, key};
 use crate::read::{DURATION, RATE, shaper, trace};
-use crate::wire::{Aggregation, RateSteps, Wire};
+use crate::wire::{Aggregation, RateSteps, Steps, Wire};
 
 /// A step may also be an outage.
 const STEP: RangeInclusive<Rate> = Rate::from_bits_per_second(0)..=*RATE.end();
@@ -36,10 +36,51 @@ const RATE_ELSEWHERE: Elsewhere = &[
     ("file", "a file of rates is called `trace`: trace = \"lte.trace\""),
     ("repeat", "the time after which all begins again is called `every`: every = \"10s\""),
 ];
-const STEPS: &str = "[[\"0s\", \"10mbit\"], [\"5s\", \"2mbit\"]]";
+const STEPS: Example = Example {
+    value: "rate",
+    values: "rates",
+    list: "[[\"0s\", \"10mbit\"], [\"5s\", \"2mbit\"]]",
+    step: "[\"5s\", \"2mbit\"]",
+};
+
+/// A time, or a table of how it varies.
+pub(crate) const DELAY: Takes = Takes::Either(&Takes::Time(DELAYS), &Takes::Table(&DELAY_KEYS));
+pub(crate) const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(1_000_000);
+const DELAY_KEYS: TableKeys = TableKeys {
+    name: "delays",
+    meaning: "a delay that varies; it holds at the end of a packet's transmission",
+    keys: &[
+        key(
+            "steps",
+            Takes::List(&Takes::Pair(&[ANY_TIME, Takes::Time(DELAYS)])),
+            "",
+            "each delay with the time from which it holds, the first at 0s",
+        ),
+        key("trace", Takes::Text, "", "instead of `steps`: a file of times and delays (.csv)"),
+        key("every", Takes::Time(DURATION), "never", "period of the steps"),
+    ],
+};
+const DELAY_STEPS: Example = Example {
+    value: "delay",
+    values: "delays",
+    list: "[[\"0s\", \"20ms\"], [\"5s\", \"80ms\"]]",
+    step: "[\"5s\", \"80ms\"]",
+};
+
+/// The words for steps in errors.
+#[derive(Clone, Copy)]
+struct Example {
+    value: &'static str,
+    values: &'static str,
+    list: &'static str,
+    step: &'static str,
+}
 
 /// A probability, or a table of bursty loss.
-pub(crate) const LOSSES: Takes = Takes::Either(&Takes::Ratio(PROBABILITY), &Takes::Table(&LOSS_KEYS));
+pub(crate) const LOSSES: Takes = Takes::Either(
+    &Takes::Ratio(PROBABILITY),
+    &Takes::Either(&Takes::Table(&LOSS_KEYS), &Takes::Table(&LOSS_STEP_KEYS)),
+);
 /// The keys are tc-netem's.
 pub(crate) const LOSS_KEYS: TableKeys = TableKeys {
     name: "loss",
@@ -51,9 +92,31 @@ pub(crate) const LOSS_KEYS: TableKeys = TableKeys {
         key("1-k", Takes::Ratio(PROBABILITY), "0", "the probability of a loss in the good state"),
     ],
 };
+const LOSS_STEP_KEYS: TableKeys = TableKeys {
+    name: "losses",
+    meaning: "loss by time",
+    keys: &[
+        key(
+            "steps",
+            Takes::List(&Takes::Pair(&[ANY_TIME, Takes::Ratio(PROBABILITY)])),
+            REQUIRED,
+            "each probability of a loss with the time from which it holds, the first at 0s",
+        ),
+        key("every", Takes::Time(DURATION), "never", "period of the steps"),
+    ],
+};
+const LOSS_STEPS: Example = Example {
+    value: "probability",
+    values: "probabilities",
+    list: "[[\"0s\", 0.0], [\"5s\", 0.02]]",
+    step: "[\"5s\", 0.02]",
+};
+const LOSS_STEP_ELSEWHERE: Elsewhere =
+    &[("p", "losses are either by `steps` or by `p` and `r`"), ("r", "losses are either by `steps` or by `p` and `r`")];
 const LOSS_ELSEWHERE: Elsewhere = &[
     ("h", "the probability of a loss in the bad state is called `1-h`: 1-h = 1.0"),
     ("k", "the probability of a loss in the good state is called `1-k`: 1-k = 0.0"),
+    ("every", "it is the period of `steps`"),
     ("gemodel", "its parameters stand at once: loss = { p = 0.01, r = 0.3 }"),
 ];
 
@@ -94,8 +157,8 @@ pub(crate) fn rate(field: &Field<'_>) -> Result<(Rate, Option<RateSteps>), Scena
     let (list, (steps, period)) = match (table.get("steps"), table.get("trace")) {
         (None, Some(trace)) => (trace.clone(), trace::steps(&trace)?),
         (_, None) => {
-            let list = table.need("steps", STEPS)?;
-            let steps = inline(&list)?;
+            let list = table.need("steps", STEPS.list)?;
+            let steps = inline(&list, STEPS, |rate| rate.unit_in(&STEP))?;
             (list, (steps, None))
         }
         (Some(_), Some(trace)) => {
@@ -128,13 +191,47 @@ fn opportunities(table: &Reader<'_>, exact: &Field<'_>) -> Result<(Rate, Option<
     Ok((rates.nominal(), Some(rates)))
 }
 
-/// The steps of a list.
-fn inline(list: &Field<'_>) -> Result<Vec<(Duration, Rate)>, ScenarioError> {
-    let mut steps: Vec<(Duration, Rate)> = Vec::new();
-    for item in list.items(&format!("a list of times and rates, {STEPS},"))? {
-        steps.push(step(&item, steps.last().map(|(at, _)| *at))?);
+/// The steps of a list, whose values `read` reads.
+fn inline<T>(
+    list: &Field<'_>,
+    example: Example,
+    read: impl Fn(&Field<'_>) -> Result<T, ScenarioError>,
+) -> Result<Vec<(Duration, T)>, ScenarioError> {
+    let Example { values, list: written, .. } = example;
+    let mut steps: Vec<(Duration, T)> = Vec::new();
+    for item in list.items(&format!("a list of times and {values}, {written},"))? {
+        let (at, value) = step(&item, example, steps.last().map(|(at, _)| *at))?;
+        steps.push((at, read(&value)?));
     }
-    Ok(steps)
+    match steps.is_empty() {
+        true => Err(list.error("there are no steps").with_help(format!("write for example steps = {written}"))),
+        false => Ok(steps),
+    }
+}
+
+/// A delay, or the least one and how it varies.
+pub(crate) fn delay(field: &Field<'_>) -> Result<(Duration, Option<Steps<Duration>>), ScenarioError> {
+    if !field.is_table() {
+        return Ok((field.unit_in(&DELAYS)?, None));
+    }
+    let table = field.table()?.only(DELAY_KEYS.keys, RATE_ELSEWHERE)?;
+    let steps = match (table.get("steps"), table.get("trace")) {
+        (None, Some(trace)) => trace::delays(&trace, &DELAYS)?,
+        (_, None) => inline(&table.need("steps", DELAY_STEPS.list)?, DELAY_STEPS, |delay| delay.unit_in(&DELAYS))?,
+        (Some(_), Some(trace)) => {
+            return Err(trace.error("a delay has either `steps` or `trace`, and this one has both"));
+        }
+    };
+    let steps = repeated(&table, steps)?;
+    let least = steps.steps().iter().map(|(_, delay)| *delay).min().unwrap_or_default();
+    Ok((least, Some(steps)))
+}
+
+/// The steps with the period of `table`.
+fn repeated<T: Copy>(table: &Reader<'_>, steps: Vec<(Duration, T)>) -> Result<Steps<T>, ScenarioError> {
+    let last = steps.last().map(|(at, _)| *at);
+    let every = table.get("every").map(|field| every(&field, last)).transpose()?;
+    Ok(Steps::new(steps, every))
 }
 
 const fn sending(rate: Rate) -> bool {
@@ -145,11 +242,16 @@ fn sending_last(steps: &[(Duration, Rate)]) -> bool {
     steps.last().is_some_and(|(_, rate)| sending(*rate))
 }
 
-/// `["5s", "2mbit"]`, after a step at `before`.
-fn step(item: &Field<'_>, before: Option<Duration>) -> Result<(Duration, Rate), ScenarioError> {
-    let pair = item.items("a time and a rate, [\"5s\", \"2mbit\"],")?;
-    let [at_field, rate] = &*pair else {
-        return Err(item.error(format!("{} is not a time and a rate: write [\"5s\", \"2mbit\"]", item.written())));
+/// The time and the value of `["5s", "2mbit"]`, after a step at `before`.
+fn step<'a>(
+    item: &Field<'a>,
+    example: Example,
+    before: Option<Duration>,
+) -> Result<(Duration, Field<'a>), ScenarioError> {
+    let Example { value, step, .. } = example;
+    let pair = item.items(&format!("a time and a {value}, {step},"))?;
+    let [at_field, value] = &*pair else {
+        return Err(item.error(format!("{} is not a time and a {value}: write {step}", item.written())));
     };
     let at: Duration = at_field.unit()?;
     match before {
@@ -157,7 +259,7 @@ fn step(item: &Field<'_>, before: Option<Duration>) -> Result<(Duration, Rate), 
         Some(before) if at <= before => {
             Err(at_field.error(format!("{at} is not after the step before it, which is at {before}")))
         }
-        _ => Ok((at, rate.unit_in(&STEP)?)),
+        _ => Ok((at, value.clone())),
     }
 }
 
@@ -171,13 +273,18 @@ fn every(field: &Field<'_>, last: Option<Duration>) -> Result<Duration, Scenario
     }
 }
 
-/// Reads the wire of a link with `delay` whose rate varies as `rates`.
-pub(crate) fn wire(table: &Reader<'_>, delay: Duration, rates: Option<RateSteps>) -> Result<Wire, ScenarioError> {
-    let loss = table.get("loss").map(|field| loss(&field)).transpose()?.flatten();
+/// Reads the wire of a link with `delay`, which varies as `delays`, whose rate varies as `rates`.
+pub(crate) fn wire(
+    table: &Reader<'_>,
+    (delay, delays): (Duration, Option<Steps<Duration>>),
+    rates: Option<RateSteps>,
+) -> Result<Wire, ScenarioError> {
+    let (loss, losses) = table.get("loss").map(|field| loss(&field)).transpose()?.unwrap_or_default();
     let jitter = table.get("jitter").map_or(Ok(Duration::ZERO), |field| jitter(&field, delay))?;
-    let reorder = table.get("reorder").map_or(Ok(false), |field| reorder(&field, jitter))?;
+    let varies = jitter > Duration::ZERO || delays.is_some();
+    let reorder = table.get("reorder").map_or(Ok(false), |field| reorder(&field, varies))?;
     let aggregation = table.get("aggregation").map(|field| aggregation(&field, rates.as_ref())).transpose()?;
-    Ok(Wire { shaper: shaper::shaper(table)?, loss, jitter, reorder, rates, aggregation })
+    Ok(Wire { shaper: shaper::shaper(table)?, loss, losses, delays, jitter, reorder, rates, aggregation })
 }
 
 fn aggregation(field: &Field<'_>, rates: Option<&RateSteps>) -> Result<Aggregation, ScenarioError> {
@@ -194,17 +301,23 @@ fn aggregation(field: &Field<'_>, rates: Option<&RateSteps>) -> Result<Aggregati
     })
 }
 
-/// Reads a probability, or a table as of tc-netem(8); `None` if no loss is possible.
-fn loss(field: &Field<'_>) -> Result<Option<Loss>, ScenarioError> {
+/// Reads a probability, a table as of tc-netem(8), or one of steps; no loss if none is possible.
+fn loss(field: &Field<'_>) -> Result<(Option<Loss>, Option<Steps<f64>>), ScenarioError> {
     if !field.is_table() {
         let probability = field.ratio(&PROBABILITY)?;
-        return Ok((probability > 0.0).then_some(Loss::independent(probability)));
+        return Ok(((probability > 0.0).then_some(Loss::independent(probability)), None));
     }
-    let table = field.table()?.only(LOSS_KEYS.keys, LOSS_ELSEWHERE)?;
+    let table = field.table()?;
+    if let Some(list) = table.get("steps") {
+        let table = table.only(LOSS_STEP_KEYS.keys, LOSS_STEP_ELSEWHERE)?;
+        let steps = repeated(&table, inline(&list, LOSS_STEPS, |value| value.ratio(&PROBABILITY))?)?;
+        return Ok((Some(Loss::independent(steps.at(Duration::ZERO))), Some(steps)));
+    }
+    let table = table.only(LOSS_KEYS.keys, LOSS_ELSEWHERE)?;
     let ratio = |key: &str, default: f64| table.get(key).map_or(Ok(default), |field| field.ratio(&PROBABILITY));
     let to_bad = table.need("p", "0.01")?.ratio(&PROBABILITY)?;
     let to_good = table.need("r", "0.3")?.ratio(&PROBABILITY)?;
-    Ok(Some(Loss { to_bad, to_good, in_bad: ratio("1-h", 1.0)?, in_good: ratio("1-k", 0.0)? }))
+    Ok((Some(Loss { to_bad, to_good, in_bad: ratio("1-h", 1.0)?, in_good: ratio("1-k", 0.0)? }), None))
 }
 
 fn jitter(field: &Field<'_>, delay: Duration) -> Result<Duration, ScenarioError> {
@@ -217,9 +330,9 @@ fn jitter(field: &Field<'_>, delay: Duration) -> Result<Duration, ScenarioError>
     Ok(jitter)
 }
 
-fn reorder(field: &Field<'_>, jitter: Duration) -> Result<bool, ScenarioError> {
+fn reorder(field: &Field<'_>, delay_varies: bool) -> Result<bool, ScenarioError> {
     let reorder = field.switch()?;
-    if reorder && jitter == Duration::ZERO {
+    if reorder && !delay_varies {
         return Err(field.error("without jitter nothing is reordered").with_help("add for example jitter = \"2ms\""));
     }
     Ok(reorder)

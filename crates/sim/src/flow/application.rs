@@ -8,6 +8,7 @@ use fairlane_qdisc::{Seed, Time};
 use fairlane_scenario::{self as scenario, FlowGroup, Tcp};
 use fairlane_traffic::OnOffPeriods;
 
+use super::cbr::Cbr;
 use super::common::Common;
 use super::connection::Connection;
 use super::rpc::Rpc;
@@ -91,13 +92,14 @@ impl Applications {
                 Box::new(WebConnection::new(Arc::clone(self.browser.get_or_insert_with(browser)), index))
             }
             Kind::Video(config) => Box::new(Video::new(config)),
-            Kind::Rpc(config) => Box::new(Rpc::new(config, bytes)),
+            Kind::Rpc(config) => Box::new(Rpc::new(config, bytes, seed)),
+            Kind::Cbr(config) => Box::new(Cbr::new(config, bytes)),
             Kind::Own(_) => self.own.next()?,
         };
         let session = Session {
             packet: bytes,
             index,
-            completions: (!matches!(tcp.application, Kind::Video(_))).then(Vec::new),
+            completions: (!matches!(tcp.application, Kind::Video(_) | Kind::Cbr(_))).then(Vec::new),
             startups: matches!(tcp.application, Kind::Transfers(_) | Kind::Web(_)).then(Vec::new),
             ..Session::default()
         };

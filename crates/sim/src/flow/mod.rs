@@ -4,6 +4,7 @@ pub(crate) mod hosts;
 pub(crate) mod numbered;
 
 mod application;
+mod cbr;
 mod common;
 mod connection;
 mod datagrams;

@@ -1,7 +1,8 @@
 //! Requests and responses, one after the other over one connection.
 
-use fairlane_qdisc::{Duration, Size, Time};
-use fairlane_scenario as scenario;
+use fairlane_qdisc::{Duration, Seed, Time};
+use fairlane_scenario::{self as scenario, Transfers};
+use fairlane_traffic::TransferSequence;
 
 use crate::application::{Application, Client, Server};
 use crate::packet::packet_bytes;
@@ -11,8 +12,8 @@ use crate::packet::packet_bytes;
 pub(super) struct Rpc {
     /// The bytes of a request.
     request: u32,
-    /// The size of a response in packets.
-    response: u32,
+    /// The sizes of the responses in packets.
+    responses: TransferSequence,
     /// The packets of all responses so far.
     supplied: u32,
     /// The client does not have all of the response.
@@ -23,12 +24,10 @@ pub(super) struct Rpc {
 
 impl Rpc {
     /// Returns the calls of `config` with packets of `bytes` bytes.
-    pub(super) fn new(config: &scenario::Rpc, bytes: u32) -> Self {
-        let response = match config.response {
-            Size::Packets(packets) => packets.get(),
-            Size::Bytes(size) => u32::try_from(size.get().div_ceil(u64::from(bytes.max(1)))).unwrap_or(u32::MAX),
-        };
-        Self { request: packet_bytes(config.request), response, supplied: 0, in_progress: false, asked: None }
+    pub(super) fn new(config: &scenario::Rpc, bytes: u32, seed: Seed) -> Self {
+        let sizes = Transfers { size: config.response, sizes: config.sizes, think: None };
+        let responses = TransferSequence::new(&sizes, bytes, seed);
+        Self { request: packet_bytes(config.request), responses, supplied: 0, in_progress: false, asked: None }
     }
 }
 
@@ -38,7 +37,7 @@ impl Application for Rpc {
     }
 
     fn on_request(&mut self, server: &mut Server<'_>) {
-        self.supplied = server.send(self.response);
+        self.supplied = server.send(self.responses.next_size());
         self.in_progress = true;
     }
 

@@ -1,7 +1,7 @@
 //! Loss, jitter and rate changes of a link.
 
 use fairlane_qdisc::{Duration, Rate, Seed, Time};
-use fairlane_scenario::LinkSide;
+use fairlane_scenario::{LinkSide, Loss, Steps};
 use fairlane_traffic::{Propagation, VaryingRate};
 
 use crate::network::aggregation::Frames;
@@ -11,6 +11,12 @@ use crate::network::opportunities::Opportunities;
 #[derive(Debug)]
 pub(crate) struct Impairments {
     propagation: Propagation,
+    /// The probability of a loss by time; `None` if it is constant.
+    losses: Option<Steps<f64>>,
+    /// The delay by time; `None` if it is constant.
+    delays: Option<Steps<Duration>>,
+    /// The latest arrival so far, where the delay varies and packets do not overtake each other.
+    latest: Time,
     rates: Option<VaryingRate>,
     /// The moments of delivery; `None` on links that send at a rate.
     opportunities: Option<Opportunities>,
@@ -23,13 +29,16 @@ impl Impairments {
     /// Returns the impairments of `side`; `None`, without calling `seed`, if it has none.
     pub(crate) fn new(side: &LinkSide, seed: impl FnOnce() -> Seed) -> Option<Self> {
         let wire = &side.wire;
-        let constant = wire.rates.is_none() && wire.aggregation.is_none();
+        let constant = wire.rates.is_none() && wire.aggregation.is_none() && wire.delays.is_none();
         if wire.loss.is_none() && wire.jitter == Duration::ZERO && constant {
             return None;
         }
         let seed = seed();
         Some(Self {
             propagation: Propagation::new(wire.loss, wire.jitter, wire.reorder, seed),
+            losses: wire.losses.clone(),
+            delays: wire.delays.clone(),
+            latest: Time::ZERO,
             rates: wire.rates.as_ref().map(VaryingRate::new),
             opportunities: wire.rates.as_ref().and_then(Opportunities::new),
             frames: wire.aggregation.map(Frames::new),
@@ -56,7 +65,17 @@ impl Impairments {
 
     /// Returns the arrival of a packet that was `sent` at this time; `None` if it is lost.
     pub(crate) fn arrival(&mut self, sent: Time, delay: Duration) -> Option<Time> {
-        self.propagation.arrival(sent, delay)
+        let now = sent.since(Time::ZERO);
+        if let Some(losses) = &self.losses {
+            self.propagation.set_loss(Loss::independent(losses.at(now)));
+        }
+        let Some(delays) = &self.delays else { return self.propagation.arrival(sent, delay) };
+        let arrival = self.propagation.arrival(sent, delays.at(now))?;
+        if self.reorders {
+            return Some(arrival);
+        }
+        self.latest = self.latest.max(arrival);
+        Some(self.latest)
     }
 
     /// Returns true if packets may overtake each other.
@@ -67,7 +86,7 @@ impl Impairments {
     /// Returns true if packets need the link's delay and a transmission time of a constant rate: all that may happen is
     /// loss.
     pub(crate) const fn only_lose(&self) -> bool {
-        !self.propagation.has_jitter() && self.rates.is_none() && self.frames.is_none()
+        !self.propagation.has_jitter() && self.delays.is_none() && self.rates.is_none() && self.frames.is_none()
     }
 
     /// Returns the rate at `now`; `None` if it is constant.

@@ -35,12 +35,12 @@ pub(crate) struct PaperRun {
 impl PaperRun {
     /// Reads and checks everything.
     pub(crate) fn new(args: PaperRunArgs) -> Result<Self, Failure> {
-        let claims = Library::open().map_err(failure)?;
+        let claims = Library::asked(&args.ids).map_err(failure)?;
         claims.select(&args.ids).map_err(failure)?;
         let outputs = Outputs::default().file("--html", args.html.as_deref());
-        outputs.check(&[])?;
+        outputs.check(&claims.files())?;
         args.docs.as_deref().map_or(Ok(()), files::folder)?;
-        let store = open(&kept(&args)?)?;
+        let store = open(&kept(&args, &claims.files())?)?;
         let pool = pool(args.threads.jobs)?;
         Ok(Self { args, claims, pool, store })
     }
@@ -115,15 +115,19 @@ fn write_documents(folder: &Path, documents: &[Document], extent: Extent) -> Res
     Ok(())
 }
 
-/// Returns the file of finished runs: one for each program and form of the experiments.
-fn kept(args: &PaperRunArgs) -> Result<PathBuf, Failure> {
+/// Returns the file of finished runs: one for each program, form of the experiments and contents of `files`.
+fn kept(args: &PaperRunArgs, files: &[PathBuf]) -> Result<PathBuf, Failure> {
     let folder = args.state.clone().unwrap_or_else(cache);
     let program = env::current_exe().and_then(fs::read).map_err(|error| {
         Failure::plain(format!("cannot read this program, to find the runs that it finished before: {error}"))
     })?;
     // FNV-1a.
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = program.iter().fold(0xcbf2_9ce4_8422_2325_u64, fold);
+    let mut hash = program.iter().fold(0xcbf2_9ce4_8422_2325_u64, fold);
+    for file in files {
+        let text = fs::read(file).map_err(|error| Failure::plain(format!("{}: {error}", file.display())))?;
+        hash = text.iter().fold(hash, fold);
+    }
     let form = if args.short { "short" } else { "full" };
     Ok(folder.join(format!("papers-{form}-{hash:016x}.jsonl")))
 }

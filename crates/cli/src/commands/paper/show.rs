@@ -20,8 +20,7 @@ pub(crate) fn list(args: &PaperListArgs) -> Result<(), Failure> {
     for book in library.books() {
         let paper = &book.paper;
         text += &paragraph(&format!("{}: {}. {}.", paper.authors, paper.title, paper.published), "", "", width);
-        let row =
-            |claim: &Claim| [claim.id.clone(), shown::standing(Some(claim.status)).to_owned(), claim.place.clone()];
+        let row = |claim: &Claim| [claim.id.clone(), shown::standing(claim.status).to_owned(), claim.place.clone()];
         text += &columns(&book.claims.iter().map(row).collect::<Vec<_>>(), width);
         text += "\n";
     }
@@ -31,8 +30,9 @@ pub(crate) fn list(args: &PaperListArgs) -> Result<(), Failure> {
 
 /// Prints a claim in full.
 pub(crate) fn show(args: &PaperShowArgs) -> Result<(), Failure> {
-    let library = Library::open().map_err(failure)?;
-    let claims = library.select(std::slice::from_ref(&args.id)).map_err(failure)?;
+    let asked = std::slice::from_ref(&args.id);
+    let library = Library::asked(asked).map_err(failure)?;
+    let claims = library.select(asked).map_err(failure)?;
     if args.form.json {
         let all: Vec<Value> = claims.iter().map(|(book, claim)| json::claim(book, claim)).collect();
         return output::print_json(&all);
@@ -43,14 +43,14 @@ pub(crate) fn show(args: &PaperShowArgs) -> Result<(), Failure> {
 }
 
 fn page(library: &Library, book: &Book, claim: &Claim, width: usize) -> String {
-    let title = format!("{} ({}, {}): {}", claim.id, book.paper.id, claim.place, shown::standing(Some(claim.status)));
+    let title = format!("{} ({}, {}): {}", claim.id, book.paper.id, claim.place, shown::standing(claim.status));
     let mut text = paragraph(&title, "", "  ", width) + "\n";
     text += &paragraph(&claim.says, "  ", "  ", width);
     if !claim.remark.is_empty() {
         text += &("\n".to_owned() + &paragraph(&claim.remark, "  ", "  ", width));
     }
     for experiment in claim.experiments.iter().filter_map(|id| library.experiment(id)) {
-        let from = experiment.scenario.as_ref().map(|name| format!(" (scenarios/{name}.toml)")).unwrap_or_default();
+        let from = experiment.scenario_file().map(|name| format!(" ({name})")).unwrap_or_default();
         text += &format!("\n  {}{from}\n", experiment.id);
         text += &paragraph(&experiment.about, "    ", "    ", width);
         let mut rows: Vec<[String; 2]> =

@@ -1,4 +1,4 @@
-//! `--write`: the packets that leave, as a capture.
+//! `--pcap`: the packets that leave, as a capture.
 
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ impl Departures for DepartureWriter {
             Some(begun) if begun.link == packet.link => Ok(()),
             Some(_) => {
                 let message = format!("packet {} has another link type than those before", packet.number);
-                Err(Failure::new(message, "--write holds packets of one link type: split the capture by interface"))
+                Err(Failure::new(message, "--pcap holds packets of one link type: split the capture by interface"))
             }
             None => {
                 self.begun = Some(Begun { link: packet.link, start: packet.stamp, writer: begin(path, packet.link)? });

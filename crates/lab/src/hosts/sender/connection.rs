@@ -64,6 +64,7 @@ impl Connector {
             | Application::Web(_)
             | Application::Video(_)
             | Application::Rpc(_)
+            | Application::Cbr(_)
             | Application::Own(_) => reset_at_end(&socket)?,
             Application::OnOff(_) => {
                 reset_at_end(&socket)?;

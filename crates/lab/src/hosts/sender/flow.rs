@@ -307,6 +307,7 @@ impl Endpoint {
             | Application::Web(_)
             | Application::Video(_)
             | Application::Rpc(_)
+            | Application::Cbr(_)
             | Application::Own(_) => Established::open(connector).map(Self::Ftp),
             Application::OnOff(config) => Established::open(connector)
                 .map(|established| Self::OnOff { established, periods: OnOffPeriods::new(config, seed) }),
