@@ -52,7 +52,7 @@ const PROGRAMS: [(&str, &str); 6] = [
 const IPTABLES: [&str; 6] =
     ["iptables", "iptables-restore", "iptables-save", "ip6tables", "ip6tables-restore", "ip6tables-save"];
 
-const MODULES: [&str; 17] = [
+const MODULES: [&str; 18] = [
     "veth",
     "nfnetlink_queue",
     "nf_tables",

@@ -29,7 +29,7 @@ const PROGRAMS: [(&str, &str); 6] = [
 ];
 
 /// The kernel modules that the lab needs: devices, firewall rules, congestion controls, and the kernel's disciplines.
-const MODULES: [&str; 20] = [
+const MODULES: [&str; 21] = [
     "veth",
     "nfnetlink_queue",
     "nf_tables",
