@@ -40,12 +40,13 @@ fn row(kind: &Value, outcome: &Value) -> String {
     let experimental = if kind["experimental"] == true { " *" } else { "" };
     let cost = |unit: &str, key: &str| number(&kind[unit][key]);
     format!(
-        "| [`{name}`](qdiscs/{name}.md){experimental} | {:.1} ± {:.1} % | {:.0} ± {:.0} | {:.2} | {:.0} | {:.0} | {:.1} % | {} | {:.0} | {:.0} | {:.0} | {:.0} |",
+        "| [`{name}`](qdiscs/{name}.md){experimental} | {:.1} ± {:.1} % | {:.0} ± {:.0} | {} | {:.0} | {:.0} | {:.1} % | {} | {:.0} | {:.0} | {:.0} | {:.0} |",
         100.0 * number(&cbr["share"]),
         100.0 * number(&cbr["share_ci95"]),
         number(&ftp["throughput_bps"]) / 1e3,
         number(&ftp["throughput_bps_ci95"]) / 1e3,
-        number(&ftp["jain"]),
+        // Nobody's rates have no index.
+        ftp["jain"].as_f64().map_or_else(|| "–".to_owned(), |jain| format!("{jain:.2}")),
         number(&queue["delay_s"]["mean"]) * 1e3,
         number(&queue["delay_s"]["p95"]) * 1e3,
         100.0 * dropped / number(&queue["arrived"]),

@@ -76,7 +76,7 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     let table = place.name("sweep.csv");
     let page = place.name("sweep.html");
     let vary = ["--vary", "seed=1..5000/5000"];
-    let files = ["--out", &table, "--html", &page];
+    let files = ["--table", &table, "--html", &page];
     let mut child =
         spawn(&["sweep", &file, vary[0], vary[1], "--jobs", "1", "--json", files[0], files[1], files[2], files[3]]);
     wait_for_work(&child);

@@ -35,8 +35,8 @@ fn every_saved_form_gives_the_same_figure() {
     let vary =
         ["--vary", "flows.cbr.rate=500kbit..4mbit/3log", "--vary", "bottleneck.queue.kind=red,choke", "--runs", "2"];
     let swept = |files: &[&str]| printed(&[&["sweep", &file, "--json"], &vary[..], files].concat());
-    let saved = place.write("s.json", &swept(&["--out", &csv, "--svg", &svg]));
-    swept(&["--out", &parquet]);
+    let saved = place.write("s.json", &swept(&["--table", &csv, "--svg", &svg]));
+    swept(&["--table", &parquet]);
     let drawn = fs::read_to_string(&svg).unwrap();
     assert!(drawn.contains("Share of ftp") && drawn.contains("flows.cbr.rate (Mb/s)") && drawn.contains(">choke<"));
     for (index, form) in [&saved, &csv, &parquet].into_iter().enumerate() {

@@ -40,7 +40,7 @@ impl From<FlowsBy> for Selection {
     }
 }
 
-/// What is to be known of a capture that was sent.
+/// Properties of a capture that decide how its replay is read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Findings {
     /// The packets that were out of order.

@@ -17,8 +17,8 @@ impl Document {
     /// Returns what is wrong, in the order of the file; nothing if [`scenario`](Self::scenario) reads it. At most 100
     /// mistakes are listed.
     ///
-    /// What depends on a mistake is not judged: neither the keys of a group of an unknown kind, nor a path over a link
-    /// that has no ends.
+    /// Nothing that depends on a mistake is judged: neither the keys of a group of an unknown kind, nor a path over a
+    /// link that has no ends.
     #[must_use]
     pub fn mistakes(&self) -> Vec<ScenarioError> {
         let mut root = self.root.clone();

@@ -36,8 +36,8 @@ impl Scenario {
 
     /// Returns `true` if outcomes have the queue of `hop`: it carries data, or acknowledgements that may wait.
     ///
-    /// They may if it is the direction that the link was described for, if its queue or its wire is described, or if it
-    /// is so slow that half of the acknowledgements fill it.
+    /// This is so if it is the direction that the link was described for, if its queue or its wire is described, or if
+    /// it is so slow that half of the acknowledgements fill it.
     #[must_use]
     pub fn reports(&self, hop: Hop) -> bool {
         let answers = |group: &FlowGroup| !matches!(group.traffic, Traffic::Udp(_)) && group.back.contains(&hop);

@@ -1,4 +1,4 @@
-//! What makes the numbers of a scenario mislead, told before it runs.
+//! Warnings of numbers that would mislead, before a scenario runs.
 
 use fairlane_qdisc::Explanation;
 

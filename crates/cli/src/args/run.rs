@@ -19,7 +19,7 @@ pub(crate) struct RunArgs {
 
     /// The discipline, in place of the scenario's, as in a comparison
     ///
-    /// It replaces the queues that a comparison replaces, and keeps the parameters that both have.
+    /// Replaces the queues that a comparison replaces, and keeps the parameters that both have.
     #[arg(long, value_name = "KIND", value_parser = kind)]
     pub(crate) queue: Option<Kind>,
 

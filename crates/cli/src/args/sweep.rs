@@ -50,11 +50,11 @@ pub(crate) struct SweepArgs {
     ///
     /// Each job of an array runs the same command with its own part, 1/N to N/N. A part that was interrupted goes on.
     /// Then the same command with --merge in place of --part writes --out.
-    #[arg(long, value_name = "I/N", requires = "out", conflicts_with_all = ["merge", "html", "svg", "pdf"])]
+    #[arg(long, value_name = "I/N", requires = "table", conflicts_with_all = ["merge", "html", "svg", "pdf"])]
     pub(crate) part: Option<Part>,
 
     /// Join the parts of --part, which must all be there, into --out
-    #[arg(long, requires = "out")]
+    #[arg(long, requires = "table")]
     pub(crate) merge: bool,
 
     #[command(flatten)]

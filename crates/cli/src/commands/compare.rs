@@ -29,7 +29,7 @@ pub(crate) struct CompareCommand {
     details: Details,
     /// The parameters that differ from their defaults: a title, and a line for each discipline.
     parameters: Vec<String>,
-    /// What makes the numbers mislead; the notes of outcomes are not among it.
+    /// Warnings of the scenario, without the notes of its outcomes.
     warnings: Vec<String>,
     out: Option<PathBuf>,
     page: Option<HtmlPage>,
