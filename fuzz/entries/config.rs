@@ -8,7 +8,7 @@ pub(crate) fn run(bytes: &[u8]) {
     let mut lines = text.lines();
     let kind = match lines.next().unwrap_or_default().parse::<Kind>() {
         Ok(kind) => kind,
-        Err(error) => return assert!(error.message().contains("choke-adaptive"), "what there is: {error}"),
+        Err(error) => return assert!(error.message().contains("no queue discipline"), "{error}"),
     };
     let mut config = QdiscParameters::new(kind);
     for (key, text) in lines.take(40).filter_map(|line| line.split_once('=')) {

@@ -381,5 +381,5 @@ fn the_table_of_groups_reads_back() {
     let other = folder.path().join("other.csv");
     fs::write(&other, "queue,packets\nbottleneck,3\n").unwrap();
     let error = tables::read_groups(&other).unwrap_err().to_string();
-    assert!(error.contains("it has no column `outcome`") && error.contains("sweep --out"), "{error}");
+    assert!(error.contains("it has no column `outcome`") && error.contains("sweep --table"), "{error}");
 }

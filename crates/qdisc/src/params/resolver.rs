@@ -153,7 +153,7 @@ impl<'a> Resolver<'a> {
             Size::Packets(packets) => u64::from(packets.get()) * packet,
         };
         let (full, target): (_, Duration) = (self.rate.transmission(bytes), target);
-        if full.as_nanos() < 2 * target.as_nanos() {
+        if full.as_nanos() < target.as_nanos().saturating_mul(2) {
             let enough = 2.0 * target.as_secs() * self.rate.bits_per_second() as f64 / 8.0;
             let enough = match limit {
                 Size::Bytes(_) => format!("{}b", libm::ceil(enough)),
