@@ -33,6 +33,10 @@ warmup = "1s"
 
 [bottleneck]
 rate = "1mbt"
+
+[[flows]]
+name = "ftp"
+kind = "tcp"
 """
 
 CROWD = """max_flows = 2000000

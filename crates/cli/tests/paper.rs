@@ -220,7 +220,7 @@ fn own_claims_are_judged_as_those_of_the_papers() {
     let wrong = place.write("wrong.toml", &OWN_CLAIMS.replace("[0.9, 1.1]", "[1.9, 2.1]"));
     assert_eq!(run(&wrong).status.code(), Some(1));
     for (right, other, said) in [
-        ("about", "abuot", "wrong.toml:8:1: "),
+        ("about", "abuot", "wrong.toml:10:1: "),
         ("\"link.toml\"", "\"lnik.toml\"", "wrong.toml:9: the experiment half: scenario: "),
         (".groups[0]", ".groups[", "wrong.toml:9: the experiment half: the measure got: "),
         ("flows.cbr.rate", "flows.cbr.rat", "wrong.toml:9: the experiment half: --set flows.cbr.rat=2mbit: "),
