@@ -110,7 +110,7 @@ def test_a_point_that_kills_dask_workers_is_reported(tmp_path: Path) -> None:
     with (
         cluster(tmp_path, "--nanny", allowed_failures=0) as (client, _),
         client.get_executor() as dask,
-        pytest.warns(RuntimeWarning, match="1 of 12 points failed, the first with KilledWorker"),
+        pytest.warns(RuntimeWarning, match=r"1 of 12 points failed, the first \(seed = 7\) with KilledWorker"),
     ):
         outcomes = dumbbell().sweep(varied, executor=Through(dask, die_at, "7"), chunk=2)
     assert [failure.number for failure in outcomes.failures] == [7]

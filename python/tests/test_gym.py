@@ -95,7 +95,7 @@ def test_what_cannot_be_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             fairlane.gym.QueueEnv(**wrong)
-    with pytest.raises(KeyError, match="there is no queue 'x'"):
+    with pytest.raises(KeyError, match="outcomes have no queue 'x'"):
         fairlane.gym.QueueEnv(at="x").reset()
     env = fairlane.gym.QueueEnv()
     env.reset(seed=1)

@@ -43,6 +43,7 @@ __all__ = [
     "table",
     "theory",
     "tune",
+    "usual",
     "watch",
     "with_unit",
 ]
