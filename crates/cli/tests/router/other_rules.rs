@@ -13,10 +13,10 @@ use nix::sys::signal::Signal;
 use nix::sys::socket::sockopt::{IpRecvTos, Ipv4Tos, Mark};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
 
-use crate::common::Place;
+use crate::common::{Place, fairlane};
 use crate::namespace::{in_namespace, tool};
 use crate::node::Node;
-use crate::running::{Running, refused, rules, state, tables, through, with};
+use crate::running::{Running, refused, rules, said, state, tables, through, with};
 
 /// The interface by which packets leave, and the address behind it.
 const WAN: &str = "wan0";
@@ -171,6 +171,34 @@ fn later_rules_see_queued_packets() {
         assert_eq!(arrived(&host, 20).len(), 20);
         crate::running::settle();
         assert!(state()["arrived"]["packets"].as_u64().unwrap() >= before + 20);
+    });
+}
+
+/// A second router that begins at the interface's new name, before the first follows it or after. Would catch packets
+/// that go from one queue to the other for ever.
+#[test]
+fn two_routers_of_an_interface_make_no_loop() {
+    in_namespace(|| {
+        let host = connect();
+        let arrived = server(&host);
+        let mut first = marking(&[]);
+        for (from, to) in [("wan0", "wan1"), ("wan1", "wan2")] {
+            tool("ip", &format!("link set {from} down"));
+            tool("ip", &format!("link set {from} name {to}"));
+            tool("ip", &format!("link set {to} up"));
+            if from == "wan1" {
+                first.wait_for("now=\"wan2\"");
+                first.wait_for("the rules are installed again");
+            }
+            let args = ["--queue-num=1", "--interface", to, "--rate=100mbit", "--metrics=off", "droptail"];
+            let second = Running::start(&args);
+            send(20, 0, 0);
+            assert_eq!(arrived(&host, 20), [0; 20], "{}{}", first.said, second.said);
+            second.signal(Signal::SIGKILL);
+            drop(second);
+            let (code, _, stderr) = said(&fairlane(&["router", "--clean"]));
+            assert_eq!(code, Some(0), "{stderr}");
+        }
     });
 }
 

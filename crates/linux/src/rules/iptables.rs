@@ -146,16 +146,23 @@ fn jumps_to_chain(line: &str, queue: u16) -> bool {
 fn is_complete(listed: &str, rules: &Rules) -> bool {
     let queue = rules.queues.first();
     let filled = |chain: String| listed.lines().any(|line| line.starts_with(&format!("-A {chain} ")));
-    let hook = format!("-A {} ", hook(rules.direction));
-    let is_ours = |line: &&str| line.rsplit_once(" -j ").is_some_and(|(_, target)| queue_of(target).is_some());
-    // Those of other routers may be between.
-    let leading = listed.lines().filter(|line| line.starts_with(&hook)).take_while(is_ours);
-    let jumps: Vec<&str> = leading.filter(|line| jumps_to_chain(line, queue)).collect();
+    let ours: Vec<&str> = leading(listed, rules.direction).collect();
+    let in_order = ours.iter().is_sorted_by_key(|line| line.ends_with(PASSED));
+    let jumps: Vec<&&str> = ours.iter().filter(|line| jumps_to_chain(line, queue)).collect();
     let bridges = if rules.direction == RuleDirection::Leaving { rules.bridges().count() } else { 0 };
-    jumps.len() == 2 * rules.interfaces.len()
+    in_order
+        && jumps.len() == 2 * rules.interfaces.len()
         && jumps.iter().filter(|line| line.contains(" --physdev-is-bridged ")).count() == bridges
         && filled(format!("{CHAIN}{queue}"))
         && filled(format!("{CHAIN}{queue}{PASSED}"))
+}
+
+/// Returns the first rules of the hook as long as they are those of routers, this one or others.
+fn leading(listed: &str, direction: RuleDirection) -> impl Iterator<Item = &str> {
+    let of_hook =
+        move |line: &&str| line.strip_prefix("-A ").is_some_and(|rule| rule.split(' ').next() == Some(hook(direction)));
+    let is_ours = |line: &&str| line.rsplit_once(" -j ").is_some_and(|(_, target)| queue_of(target).is_some());
+    listed.lines().filter(of_hook).take_while(is_ours)
 }
 
 /// Returns the hook whose packets are queued.
@@ -223,6 +230,10 @@ fn script(rules: &Rules, listed: &str) -> String {
 ",
         jumps_removed(listed, queues.first())
     );
+    // Rules that queue are before those for packets that have passed, also those of other routers: a packet whose bit
+    // one router's rule had cleared would come to the other's queue, be repeated, and go round for ever.
+    let others = leading(listed, *direction).filter(|line| !jumps_to_chain(line, queues.first()));
+    let behind = others.take_while(|line| !line.ends_with(PASSED)).count() + interfaces.len() + 1;
     for name in interfaces {
         // Packets from port to port of a bridge do not leave by its link.
         let routed = if *direction == RuleDirection::Leaving && rules.bridges().any(|bridge| bridge == name) {
@@ -230,9 +241,11 @@ fn script(rules: &Rules, listed: &str) -> String {
         } else {
             ""
         };
-        // The second one is before the first: a packet whose bits it has cleared comes to no rule of ours again.
-        script += &format!("-I {hook} 1 {by} {name} -m mark --mark {passed:#x}/{passed:#x} -j {chain}{PASSED}\n");
         script += &format!("-I {hook} 1 {by} {name}{routed} -m mark ! --mark {passed:#x}/{passed:#x} -j {chain}\n");
+    }
+    for name in interfaces {
+        script +=
+            &format!("-I {hook} {behind} {by} {name} -m mark --mark {passed:#x}/{passed:#x} -j {chain}{PASSED}\n");
     }
     script + "COMMIT\n"
 }
@@ -255,25 +268,28 @@ mod tests {
 -A FORWARD -m comment --comment \"not -A, and to -j FAIRLANE-Q7\" -j ACCEPT
 -A FORWARD -j MY-FAIRLANE-Q7
 -A POSTROUTING -o eth0 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7
--A POSTROUTING -o eth0 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED
 -A POSTROUTING -o eth0 -j FAIRLANE-Q70
+-A POSTROUTING -o eth0 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED
 -A FAIRLANE-Q7 -j NFQUEUE --queue-num 7 --queue-bypass
 -A FAIRLANE-Q7-PASSED -j TOS --set-tos 0x03/0x03
 ";
 
-    /// Returns the rules of the script as they are listed when they have been installed: each is inserted before those
-    /// in its chain.
+    /// Returns the rules of the script as they are listed when they have been installed, each at its place in its chain.
     fn listed(script: &str) -> String {
         let mut lines: Vec<String> = Vec::new();
         for line in script.lines() {
-            match line.strip_prefix("-I ").and_then(|rule| rule.split_once(" 1 ")) {
-                Some((chain, rule)) => {
-                    let first = format!("-A {chain} ");
-                    let at = lines.iter().position(|line| line.starts_with(&first)).unwrap_or(lines.len());
-                    lines.insert(at, first + rule);
-                }
-                None => lines.push(line.to_owned()),
-            }
+            let Some(rule) = line.strip_prefix("-I ") else {
+                lines.push(line.to_owned());
+                continue;
+            };
+            let mut words = rule.splitn(3, ' ');
+            let (chain, place, rule) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+            let begin = format!("-A {chain} ");
+            let first = lines.iter().position(|line| line.starts_with(&begin)).unwrap_or(lines.len());
+            let there = lines.iter().filter(|line| line.starts_with(&begin)).count();
+            let place: usize = place.parse().unwrap();
+            assert!((1..=there + 1).contains(&place), "iptables refuses {line}");
+            lines.insert(first + place - 1, begin + rule);
         }
         lines.join("\n") + "\n"
     }
@@ -311,7 +327,9 @@ COMMIT
 -A FAIRLANE-Q7 -j NFQUEUE --queue-num 7 --queue-bypass
 ";
         assert!(script.starts_with(expected), "{script}");
-        assert!(script.ends_with("-j FAIRLANE-Q7\nCOMMIT\n") && script.matches("COMMIT").count() == 1, "{script}");
+        // Behind the rule of router 70.
+        let passed = "-I POSTROUTING 3 -o eth1 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED\nCOMMIT\n";
+        assert!(script.ends_with(passed) && script.matches("COMMIT").count() == 1, "{script}");
     }
 
     /// Would catch a missing rule that is not noticed, complete rules that are not recognised, and a rule of others
@@ -337,6 +355,9 @@ COMMIT
         assert!(!is_complete(&with(first, "-A POSTROUTING -o eth0 -j ACCEPT"), &rules()));
         assert!(is_complete(&with(first, "-A POSTROUTING -o eth1 -j FAIRLANE-Q70"), &rules()));
         assert!(is_complete(&with(whole.len() - "COMMIT\n".len(), "-A POSTROUTING -o eth0 -j ACCEPT"), &rules()));
+        // The queue of another router behind our rule for packets that have passed: they would go round.
+        let behind = whole.rfind("-A POSTROUTING").unwrap();
+        assert!(!is_complete(&with(behind, "-A POSTROUTING -o eth0 -j FAIRLANE-Q70"), &rules()));
     }
 
     /// Would catch a bit that a routing decision sees, or that stays.
@@ -365,8 +386,8 @@ COMMIT
             "-A FAIRLANE-Q7-PASSED -m mark --mark 0x40000000/0x40000000 -m tos ! --tos 0x00/0x03 -j TOS --set-tos 0x03/0x03",
             "-A FAIRLANE-Q7-PASSED -j MARK --set-xmark 0x0/0x60000000",
             "-A POSTROUTING -o wan.2 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7",
-            "-A POSTROUTING -o wan.2 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED",
             "-A POSTROUTING -o eth0 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7",
+            "-A POSTROUTING -o wan.2 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED",
             "-A POSTROUTING -o eth0 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED",
         ];
         assert_eq!(installed, expected);
