@@ -274,7 +274,7 @@ mod tests {
 -A FAIRLANE-Q7-PASSED -j TOS --set-tos 0x03/0x03
 ";
 
-    /// Returns the rules of the script as they are listed when they have been installed, each at its place in its chain.
+    /// Returns the rules of the script as they are listed once they are installed, each at its place in its chain.
     fn listed(script: &str) -> String {
         let mut lines: Vec<String> = Vec::new();
         for line in script.lines() {
