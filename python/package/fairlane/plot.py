@@ -297,7 +297,7 @@ def _bars(figure: Bars, ax: Axes | None) -> Axes:
             # The last part ends where the bar does, and its interval is that of the others. Shares end at 0 and at 1.
             end = None
             if part < len(parts) and ci95 is not None:
-                end = [[min(ci95, left + value)], [min(ci95, 100 - left - value)]]
+                end = [[min(ci95, left + value)], [max(0.0, min(ci95, 100 - left - value))]]
             drawn: dict[str, Any] = {"ecolor": "black", "capsize": 3, "error_kw": {"clip_on": False, "zorder": 3}}
             ax.barh(place, value, left=left, height=0.7, xerr=end, label=label, **drawn, **style)
             left += value
