@@ -1,4 +1,4 @@
-"""What fails alone costs itself alone, tables have what there is, and all errors have one base."""
+"""A failing point leaves the others whole, tables keep their columns, and all errors have one base."""
 
 from __future__ import annotations
 

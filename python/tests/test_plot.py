@@ -10,7 +10,7 @@ import fairlane as fl
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
-from fairlane import _figures
+from fairlane import _figures, plot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,12 +110,33 @@ def test_a_sweep_stands_against_its_key(scenario: fl.Scenario) -> None:
         ([1, 2.5], ([1.0, 2.5], "")),
         (["10p", "10ms"], (None, "")),
         (["red", "choke"], (None, "")),
+        (["no bdp", "bdp"], (None, "")),
         ([True, False], (None, "")),
     ],
 )
 def test_values_with_units_are_numbers(values: list[Any], scaled: tuple[Any, str]) -> None:
     numbers, unit = _figures._scale(values)
     assert (numbers if numbers is None else pytest.approx(numbers), unit) == scaled
+
+
+def test_a_null_is_left_out_of_a_line(scenario: fl.Scenario) -> None:
+    """The last flood starts at the end of the run, so its group gets nothing and has no index."""
+    swept = scenario.sweep({"flows.cbr.start": ["0s", "1s", "9999ms"]})
+    assert [outcome.group("cbr").get("jain") for outcome in swept] == [1.0, 1.0, None]
+    lines = {str(line.get_label()): points(line) for line in swept.plot.sweep("jain").get_lines()}
+    assert (len(lines["cbr"]), len(lines["ftp"])) == (2, 3)
+    with pytest.raises(ValueError, match="there is no column 'jain'"):
+        scenario.sweep({"flows.cbr.start": ["9999ms"], "flows.ftp.start": ["9999ms"]}).plot.sweep("jain")
+
+
+def test_shares_whose_sum_rounds_above_100_have_intervals() -> None:
+    parts: list[tuple[str, float, float | None]] = [
+        ("a", 64.38848306271797, 1.0),
+        ("b", 35.61151693728204, 1.0),
+        ("c", 0.0, 1.0),
+    ]
+    ax = plot._bars(_figures.Bars("share (%)", [("", parts)]), None)
+    assert len(ax.containers) >= 3
 
 
 def test_what_cannot_be_drawn_is_said(scenario: fl.Scenario, compared: fl.Outcomes) -> None:

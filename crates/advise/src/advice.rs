@@ -93,6 +93,9 @@ pub struct LeftOut {
     pub reason: String,
 }
 
+/// Jain's index below which an answer says that rates are unequal.
+const UNFAIR: f64 = 0.5;
+
 /// Returns the answer of a ranking.
 pub(crate) fn answer(ranking: &[Ranked]) -> Vec<String> {
     let Some(winner) = ranking.first() else { return Vec::new() };
@@ -102,12 +105,12 @@ pub(crate) fn answer(ranking: &[Ranked]) -> Vec<String> {
     } else {
         format!("No candidate meets the goal; the closest is {label} ({})", winner.goals())
     };
-    let cases = if winner.cases.is_empty() {
-        "there was no time for other links and mixes".to_owned()
-    } else {
-        format!("it holds in {} of {} cases that were not searched", winner.held(), winner.cases.len())
+    let cases = match (winner.met, winner.cases.len()) {
+        (false, _) => String::new(),
+        (true, 0) => ", and there was no time for other links and mixes".to_owned(),
+        (true, cases) => format!(", and it holds in {} of {cases} cases that were not searched", winner.held()),
     };
-    let mut sentences = vec![format!("{verdict}, and {cases}.")];
+    let mut sentences = vec![format!("{verdict}{cases}.")];
     sentences.extend(ranking.get(1).map(|second| winner.before(second)));
     sentences.extend(winner.warning());
     sentences
@@ -162,11 +165,11 @@ impl Ranked {
         if self.met && !second.met {
             return format!("Not {other}: it misses the goal ({}).", second.goals());
         }
-        if second.cases.is_empty() && second.met {
-            return format!("Not {other}: there was no time to judge it on other links and mixes.");
+        if !second.met {
+            return format!("Not {other}, which is further from the goal ({}).", second.goals());
         }
         if second.cases.is_empty() {
-            return format!("Not {other}, which is further from the goal ({}).", second.goals());
+            return format!("Not {other}: there was no time to judge it on other links and mixes.");
         }
         if second.held() < self.held() {
             let failed = second.cases.iter().filter(|case| !case.held).map(|case| case.name.as_str()).collect();
@@ -175,7 +178,8 @@ impl Ranked {
         format!("The runner-up, {other}, does as well, but is less simple or less widely deployed.")
     }
 
-    /// Returns the cases in which the goal is missed, the share of a flood, and the number of flows that share queues.
+    /// Returns how unequal rates are, the cases in which the goal is missed, the share of a flood, and the number of
+    /// flows that share queues.
     fn warning(&self) -> Option<String> {
         let (floods, links): (Vec<&Case>, Vec<&Case>) = self.cases.iter().partition(|case| case.flood().is_some());
         let missed: Vec<String> = links
@@ -187,6 +191,10 @@ impl Ranked {
             })
             .collect();
         let mut parts = Vec::new();
+        let jain = self.reading("jain").filter(|jain| jain.met.is_none()).and_then(|jain| jain.mean);
+        if let Some(jain) = jain.filter(|jain| *jain < UNFAIR) {
+            parts.push(format!("the flows' rates are far from equal (Jain's index {jain:.2}), which the goal allows"));
+        }
         if !missed.is_empty() {
             parts.push(format!("it misses the goal with {}", missed.join(", ")));
         } else if !links.is_empty() {
@@ -214,9 +222,8 @@ impl Case {
 
 fn named(reading: &Reading) -> String {
     let (factor, unit) = reading.unit.shown();
-    let shown = |mean: f64| {
-        if mean.abs() < 1.0 && mean != 0.0 { format!("{mean:.3} {unit}") } else { format!("{mean:.1} {unit}") }
-    };
+    let digits = |mean: f64| if mean.abs() < 1.0 && mean != 0.0 { 3 } else { 1 };
+    let shown = |mean: f64| format!("{mean:.*} {unit}", digits(mean));
     let mean = reading.mean.map_or_else(|| "unknown".to_owned(), |mean| shown(mean * factor));
-    format!("{} {mean}", reading.metric)
+    format!("{} {}", reading.metric, mean.trim_end())
 }

@@ -8,7 +8,7 @@ use fairlane_scenario::{KernelDiscipline, Scenario};
 use fairlane_sim::Control;
 
 use crate::advice::{Advice, Case, LeftOut, Ranked, answer};
-use crate::candidates::{defaults, room, tiers, variants};
+use crate::candidates::{Target, defaults, room, tiers, variants};
 use crate::cases::{CASES, Change, TAKEN, flood_share};
 use crate::error::Error;
 use crate::files;
@@ -217,12 +217,17 @@ impl AdvisePlan {
         Ok(judged)
     }
 
-    /// Sorts the first `finals`: by the goal on the link, by the number of cases that hold, and by simplicity.
+    /// Sorts the first `finals`: those that meet the goal on the link by the number of cases that hold and by
+    /// simplicity, then the others, the closest to the goal first.
     fn sort(&self, arena: &Arena<'_>, best: &mut [Judged], finals: usize) {
         let finalists = best[..finals].to_vec();
+        let standing = |judged: &Judged| Standing::of(arena.goal, &[means(&judged.runs)]);
+        best[..finals].sort_by(|a, b| standing(b).compare(&standing(a)));
         best[..finals].sort_by_cached_key(|judged| {
-            let held = held(arena, self.settings.link.rtt, judged, &finalists).into_iter().filter(|held| *held).count();
-            (Reverse(met(arena, judged)), Reverse(held), self.place(judged))
+            let met = met(arena, judged);
+            let held =
+                || held(arena, self.settings.link.rtt, judged, &finalists).into_iter().filter(|held| *held).count();
+            (Reverse(met), met.then(|| (Reverse(held()), self.place(judged))))
         });
     }
 
@@ -246,7 +251,7 @@ impl AdvisePlan {
             ranking,
             scenario: link.text(winner, *seed, &comment),
             router: files::router(link.rate, winner, &comment),
-            tc: files::tc(link.rate, winner),
+            tc: files::tc(link.rate, winner).filter(|_| *on != Target::Silicon),
             judged: self.judged.len(),
             candidates: self.planned,
             finals,

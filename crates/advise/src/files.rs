@@ -1,7 +1,7 @@
 //! Parameters as files: in a scenario, and for a router.
 
 use fairlane_qdisc::{QdiscParameters, Rate};
-use fairlane_scenario::{Document, KernelDiscipline};
+use fairlane_scenario::Document;
 
 use crate::advise::kernel;
 use crate::error::Error;
@@ -44,20 +44,21 @@ pub(crate) fn router(rate: Rate, parameters: &QdiscParameters, comment: &str) ->
     )
 }
 
-/// Returns the commands of tc(8) for the kernel's own discipline behind a shaper, for the interface `eth0`; `None` if
-/// the kernel has no such discipline.
+/// The burst of the token bucket: two packets, or as much as a timer of 100 us must make up for.
+const BURST: u64 = 2 * 1500;
+const BURSTS_A_SECOND: u64 = 10_000;
+
+/// Returns the commands of tc(8) for the kernel's own discipline behind a shaper, for the interface `eth0`, with its
+/// differences from the simulated one in comments; `None` if the kernel has no such discipline.
 pub(crate) fn tc(rate: Rate, parameters: &QdiscParameters) -> Option<String> {
     let shaped = shaped(rate);
-    let KernelDiscipline { words, shapes, .. } = kernel(parameters, shaped)?;
-    if shapes {
-        return Some(format!("tc qdisc replace dev eth0 root {words}\n"));
-    }
-    let bits = shaped.bits_per_second();
-    Some(format!(
-        "tc qdisc replace dev eth0 root handle 1: htb default 1\n\
-         tc class replace dev eth0 parent 1: classid 1:1 htb rate {bits}bit\n\
-         tc qdisc replace dev eth0 parent 1:1 {words}\n"
-    ))
+    let discipline = kernel(parameters, shaped)?;
+    let burst = BURST.max(shaped.bits_per_second() / 8 / BURSTS_A_SECOND);
+    let mut text =
+        "# In place of the queue of eth0; tc qdisc del dev eth0 root brings the kernel's default back.\n".to_owned();
+    text.extend(discipline.differences.iter().map(|difference| format!("# Unlike in the simulation, {difference}.\n")));
+    text.extend(discipline.commands("eth0", shaped, burst).iter().map(|command| format!("tc {command}\n")));
+    Some(text)
 }
 
 /// Returns the part of a link's rate that is shaped to.

@@ -109,7 +109,7 @@ impl Bound {
         let over = |distance: f64, whole: f64| if whole > 0.0 { distance / whole } else { distance };
         if self.comparison.is_upper() {
             over(self.limit - value, self.limit)
-        } else if self.metric.unit() == MetricUnit::Ratio {
+        } else if matches!(self.metric.unit(), MetricUnit::Ratio | MetricUnit::Index) {
             over(value - self.limit, 1.0 - self.limit)
         } else {
             over(value - self.limit, self.limit)

@@ -107,6 +107,9 @@ pub enum MetricUnit {
     /// A plain number from 0 to 1.
     #[serde(rename = "1")]
     Ratio,
+    /// Jain's index, a plain number from 0 to 1 that is no part of anything.
+    #[serde(rename = "index")]
+    Index,
     /// Packets, written `100p`.
     #[serde(rename = "packets")]
     Packets,
@@ -177,11 +180,13 @@ impl Metric {
         match self {
             Self::Queue(_, QueueMetric::Delay(_)) => MetricUnit::Time,
             Self::Queue(_, QueueMetric::MeanPackets) => MetricUnit::Packets,
-            Self::Queue(..) | Self::Flows(FlowsMetric::Jain) => MetricUnit::Ratio,
+            Self::Queue(..) => MetricUnit::Ratio,
+            Self::Flows(FlowsMetric::Jain) => MetricUnit::Index,
             Self::Flows(FlowsMetric::Goodput) => MetricUnit::Rate,
             Self::Group(_, of) => match of {
                 GroupMetric::Throughput | GroupMetric::Goodput => MetricUnit::Rate,
-                GroupMetric::Share | GroupMetric::DropRatio | GroupMetric::Jain => MetricUnit::Ratio,
+                GroupMetric::Share | GroupMetric::DropRatio => MetricUnit::Ratio,
+                GroupMetric::Jain => MetricUnit::Index,
                 GroupMetric::Delay | GroupMetric::Jitter | GroupMetric::RoundTrip | GroupMetric::Completion(_) => {
                     MetricUnit::Time
                 }
@@ -284,7 +289,7 @@ impl MetricUnit {
             Self::Packets => {
                 text.parse().map(|packets: Packets| f64::from(packets.get())).map_err(|error| error.to_string())
             }
-            Self::Ratio => {
+            Self::Ratio | Self::Index => {
                 match (text.parse(), text.strip_suffix('%').and_then(|part| part.trim().parse::<f64>().ok())) {
                     (Ok(ratio), _) if (0.0..=1.0).contains(&ratio) => Ok(ratio),
                     (_, Some(percent)) => {
@@ -304,6 +309,7 @@ impl MetricUnit {
             Self::Rate => (1e-6, "Mbit/s"),
             Self::Ratio => (100.0, "%"),
             Self::Packets => (1.0, "packets"),
+            Self::Index => (1.0, ""),
         }
     }
 }

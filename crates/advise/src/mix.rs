@@ -20,7 +20,7 @@ use crate::text::{TextError, split, trimmed};
 /// |---|---|
 /// | `cubic`, `reno`, `bbr`, … | TCP with this congestion control and data without end, with packets of 1500 bytes |
 /// | `web` | browsers: pages of 20 objects of 50 kB in the mean over six connections, a page five seconds after the one before |
-/// | `udp` | UDP at a constant rate that reacts to nothing, with packets of 1500 bytes |
+/// | `udp` | UDP at a constant rate that reacts to nothing, with packets of 1500 bytes, each half an interval early or late at most |
 /// | `voip` | a voice of G.711: a packet of 200 bytes each 20 ms, with IP, UDP and RTP headers |
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
@@ -296,6 +296,10 @@ impl MixGroup {
     /// Returns the keys of a group behind its name.
     fn toml(&self, link: Rate) -> String {
         let count = self.count;
+        // Without jitter two floods stay in phase, and one of them may find the queue full each time.
+        let flood = |rate: Rate| {
+            format!("kind = \"udp\"\ncount = {count}\nrate = \"{rate}\"\njitter = 0.5\npacket = \"1500b\"\n")
+        };
         match self.traffic {
             MixTraffic::Tcp(congestion) => {
                 format!("kind = \"tcp\"\ncount = {count}\ncc = \"{}\"\npacket = \"1500b\"\n", congestion.name())
@@ -305,16 +309,11 @@ impl MixGroup {
                  size = \"50kb\"\nsizes = \"lognormal\"\nsigma = 1.0\nmin_size = \"1kb\"\nthink = \"5s\"\n",
                 6 * count
             ),
-            MixTraffic::Udp(rate) => {
-                let rate = match rate {
-                    MixRate::Rate(rate) => rate,
-                    MixRate::Times(times) => {
-                        Rate::from_bits_per_second((link.bits_per_second() as f64 * times).round().max(1.0) as u64)
-                    }
-                };
-                format!("kind = \"udp\"\ncount = {count}\nrate = \"{rate}\"\npacket = \"1500b\"\n")
+            MixTraffic::Udp(MixRate::Rate(rate)) => flood(rate),
+            MixTraffic::Udp(MixRate::Times(times)) => {
+                flood(Rate::from_bits_per_second((link.bits_per_second() as f64 * times).round().max(1.0) as u64))
             }
-            MixTraffic::Flood => format!("kind = \"udp\"\ncount = {count}\nrate = \"{link}\"\npacket = \"1500b\"\n"),
+            MixTraffic::Flood => flood(link),
             MixTraffic::Voip => format!("kind = \"udp\"\ncount = {count}\nrate = \"80kbit\"\npacket = \"200b\"\n"),
         }
     }

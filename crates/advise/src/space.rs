@@ -99,7 +99,7 @@ impl Space {
     /// Returns the parameters at a point with coordinates from 0 to 1.
     ///
     /// # Errors
-    /// They contradict each other.
+    /// The parameters at the point contradict each other.
     pub(crate) fn at(&self, point: &[f64]) -> Result<QdiscParameters, ParameterError> {
         let mut parameters = self.base.clone();
         for (dimension, place) in self.dimensions.iter().zip(point) {

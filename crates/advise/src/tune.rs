@@ -96,6 +96,8 @@ pub struct Tuning {
     pub candidates: usize,
     /// The points of the search that the discipline refused.
     pub refused: Vec<Refused>,
+    /// Warnings about the parameters to use, as of [`Scenario::queue_warnings`].
+    pub warnings: Vec<String>,
     /// Number of all runs.
     pub runs_done: u64,
     /// The scenario with the parameters to use, as a file.
@@ -253,6 +255,7 @@ impl TunePlan {
             held_out_seed: seed,
             candidates: candidates.len(),
             refused: Vec::new(),
+            warnings: chosen.scenario.queue_warnings(),
             runs_done: control.finished(),
             toml: files::with_queue(&self.document, &chosen.parameters)?,
         })

@@ -1,6 +1,9 @@
 //! `fairlane advise` and `fairlane tune`: their output in each form, their refusals, and the router's file.
 
 mod common;
+#[cfg(target_os = "linux")]
+#[path = "common/namespace.rs"]
+mod namespace;
 
 use std::fs;
 use std::path::Path;
@@ -43,8 +46,8 @@ fn the_terminal_shows_the_advice() {
         "Not codel",
         "Expect this: ",
         "a flood of the link's rate gets ",
-        "tc class replace dev eth0 parent 1: classid 1:1 htb rate 1900000bit",
-        "tc qdisc replace dev eth0 parent 1:1 fq_codel limit 1000 flows 1024 quantum 1514",
+        "tbf rate 1900000bit burst 3000b limit 1gb",
+        "tc qdisc replace dev eth0 parent 1:1 handle 2: fq_codel limit 1000 flows 1024 quantum 1514",
         "queue = { kind = \"fq-codel\"",
         "twice the round trip 2mbit, 40ms, 3 flows",
         "2 of 2 disciplines on other links and mixes",
@@ -97,6 +100,50 @@ fn a_router_takes_the_file() {
         let said = printed(&["router", "--config", &place.name("out/router.toml"), "--dry-run"]);
         assert!(said.contains("1900kbit") && said.contains(kinds), "{kinds}: {said}");
     }
+}
+
+/// Sends datagrams that offload has joined to 56 kB through the commands of `tc.sh`. Would catch a shaper that passes
+/// them whole to the discipline, as HTB does: a limit in packets then counts up to 64 kB as one.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_counts_packets_of_the_link() {
+    use nix::sys::socket::{self, AddressFamily, MsgFlags, SockFlag, SockType, SockaddrIn, sockopt};
+    use std::os::fd::AsRawFd as _;
+
+    let place = Place::new();
+    let out = place.name("out");
+    let mut args = short(&["--out", &out]);
+    args[10] = "droptail";
+    printed(&args);
+    let commands = fs::read_to_string(place.path("out/tc.sh")).unwrap().replace("eth0", "out0");
+    namespace::in_namespace(move || {
+        for link in [
+            "link add name out0 type veth peer name peer0",
+            "link set dev out0 up",
+            "link set dev peer0 up",
+            "addr add 192.0.2.1/24 dev out0",
+            "neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev out0",
+        ] {
+            namespace::tool("ip", link);
+        }
+        for command in commands.lines().filter(|line| !line.starts_with('#')) {
+            namespace::tool("tc", command.strip_prefix("tc ").unwrap());
+        }
+        let sender = socket::socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_NONBLOCK, None).unwrap();
+        socket::setsockopt(&sender, sockopt::UdpGsoSegment, &1400).unwrap();
+        let to = SockaddrIn::new(192, 0, 2, 2, 9);
+        // 200 of them are 8000 packets, more than the queue's limit.
+        let joined = [0_u8; 56_000];
+        for _ in 0..200 {
+            let _ = socket::sendto(sender.as_raw_fd(), &joined, &to, MsgFlags::empty());
+        }
+        let said = namespace::tool("tc", "-s qdisc show dev out0");
+        let queue = said.split("qdisc pfifo 2:").nth(1).unwrap();
+        let mut backlog = queue.split("backlog ").nth(1).unwrap().split_whitespace();
+        let mut number = |unit: char| backlog.next().unwrap().trim_end_matches(unit).parse::<u64>().unwrap();
+        let (bytes, packets) = (number('b'), number('p'));
+        assert!(packets > 5 && bytes <= 1514 * packets, "{said}");
+    });
 }
 
 /// Would catch a search that draws no point because the discipline refuses all, as RED does a weight with a burst, and

@@ -30,16 +30,6 @@ pub(crate) fn video<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<Box<
 /// Returns the score of `flows`, a group; `None` if it has none.
 pub(crate) fn score(flows: &[&FlowRun]) -> Option<Box<ScoreOutcome>> {
     let scores = || flows.iter().filter_map(|flow| flow.score.as_deref());
-    let none = ScoreOutcome {
-        application: String::new(),
-        mos: None,
-        rating: None,
-        delay_s: None,
-        missing: None,
-        qoo: None,
-        round_trip_s: None,
-        loss: None,
-    };
     Some(Box::new(match scores().next()? {
         ScoreRun::Voice(_) => {
             let calls: Vec<&VoiceRun> =
@@ -53,7 +43,7 @@ pub(crate) fn score(flows: &[&FlowRun]) -> Option<Box<ScoreOutcome>> {
                 rating: of(&VoiceRun::rating),
                 delay_s: mean(heard.map(|call| call.delay_ns as f64 / 1e9)),
                 missing: of(&VoiceRun::loss),
-                ..none
+                ..ScoreOutcome::default()
             }
         }
         ScoreRun::Path(path) => {
@@ -61,10 +51,15 @@ pub(crate) fn score(flows: &[&FlowRun]) -> Option<Box<ScoreOutcome>> {
             let round_trip_s = requirements.measured_s(&round_trips(scores()));
             ScoreOutcome {
                 application: path.profile.name().to_owned(),
-                qoo: round_trip_s.map(|round_trip_s| Estimate::single(requirements.score(round_trip_s, loss))),
+                qoo: match (round_trip_s, loss) {
+                    (Some(round_trip_s), Some(loss)) => Some(Estimate::single(requirements.score(round_trip_s, loss))),
+                    // Nothing came back: a path that loses everything is useless, and of another nothing is known yet.
+                    (None, Some(1.0)) => Some(Estimate::single(0.0)),
+                    _ => None,
+                },
                 round_trip_s: round_trip_s.map(Estimate::single),
-                loss: round_trip_s.map(|_| Estimate::single(loss)),
-                ..none
+                loss: loss.map(Estimate::single),
+                ..ScoreOutcome::default()
             }
         }
     }))
@@ -88,12 +83,12 @@ fn round_trips<'a>(scores: impl Iterator<Item = &'a ScoreRun>) -> Histogram<u64>
     all
 }
 
-/// Returns the packets of `flows` that were dropped or lost, over those sent, at most 1.
-fn loss(flows: &[&FlowRun]) -> f64 {
+/// Returns the packets of `flows` that were dropped or lost, over those sent, at most 1; `None` if none was sent.
+fn loss(flows: &[&FlowRun]) -> Option<f64> {
     let (sent, gone) = flows.iter().fold((0_u64, 0_u64), |(sent, gone), flow| {
         (sent.saturating_add(flow.sent), gone.saturating_add(flow.dropped).saturating_add(flow.lost))
     });
-    if sent == 0 { 0.0 } else { (gone as f64 / sent as f64).min(1.0) }
+    (sent > 0).then(|| (gone as f64 / sent as f64).min(1.0))
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<Estimate> {

@@ -258,6 +258,7 @@ record! {
 
 record! {
     /// How well a network suits an application.
+    #[derive(Default)]
     pub struct ScoreOutcome {
         /// The application: `voip`, or a [profile](crate::score::Profile) of Quality of Outcome.
         pub application: String => Plain,

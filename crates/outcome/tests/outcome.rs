@@ -466,3 +466,21 @@ fn paths_are_scored_for_an_application() {
     run.flows.iter_mut().for_each(|flow| flow.dropped = 0);
     assert_eq!(qoo(&run), (100.0, 0.0));
 }
+
+/// Would catch a path that loses every packet, which has no round trips, without a score, and a score of one that has
+/// sent nothing.
+#[test]
+fn a_path_that_loses_everything_is_useless() {
+    let scored = |sent: u64, dropped: u64| {
+        let mut run = run();
+        let round_trip_ns = hdrhistogram::Histogram::new(3).unwrap();
+        run.flows[0].score = Some(Box::new(ScoreRun::Path(PathScoreRun { profile: Profile::Web, round_trip_ns })));
+        run.flows[1].sent = 0;
+        (run.flows[0].sent, run.flows[0].dropped, run.flows[1].dropped) = (sent, dropped, 0);
+        let score = Outcome::from_runs([run]).unwrap().groups[0].score.clone().unwrap();
+        (score.qoo.map(|it| it.mean), score.loss.map(|it| it.mean), score.round_trip_s)
+    };
+    assert_eq!(scored(80, 80), (Some(0.0), Some(1.0), None));
+    assert_eq!(scored(80, 20), (None, Some(0.25), None));
+    assert_eq!(scored(0, 0), (None, None, None));
+}

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CHOKE, DROPTAIL, RED, outcome};
-use fairlane_outcome::{GroupOutcome, Outcome, Point};
+use fairlane_outcome::{GroupOutcome, Outcome, Point, ScoreOutcome};
 use fairlane_report::{Detail, Details, PaperNumbers, Terminal, against_table, compare_table, run_report, sweep_table};
 use unicode_width::UnicodeWidthStr;
 
@@ -98,15 +98,13 @@ fn viewers_and_calls_have_tables() {
         switches: number(7.0),
         startup_s: Some(number(0.25)),
     }));
-    outcome.groups[1].score = Some(Box::new(fairlane_outcome::ScoreOutcome {
+    outcome.groups[1].score = Some(Box::new(ScoreOutcome {
         application: "voip".to_owned(),
         mos: Some(number(3.5)),
         rating: Some(number(70.0)),
         delay_s: Some(number(0.15)),
         missing: Some(number(0.02)),
-        qoo: None,
-        round_trip_s: None,
-        loss: None,
+        ..ScoreOutcome::default()
     }));
     let text = run_report(&outcome, &plain(100));
     let words = |title: &str| -> Vec<Vec<&str>> {
@@ -366,19 +364,8 @@ fn nothing_has_no_number() {
 fn comparisons_and_sweeps_have_scores() {
     let number = |mean: f64| fairlane_outcome::Estimate::new(mean, Some(0.9));
     let scored = |mut outcome: Outcome, mos: f64, qoo: f64| {
-        let none = fairlane_outcome::ScoreOutcome {
-            application: String::new(),
-            mos: None,
-            rating: None,
-            delay_s: None,
-            missing: None,
-            qoo: None,
-            round_trip_s: None,
-            loss: None,
-        };
-        let call = fairlane_outcome::ScoreOutcome { mos: Some(number(mos)), ..none.clone() };
-        outcome.groups[1].score = Some(Box::new(call));
-        outcome.groups[0].score = Some(Box::new(fairlane_outcome::ScoreOutcome { qoo: Some(number(qoo)), ..none }));
+        outcome.groups[1].score = Some(Box::new(ScoreOutcome { mos: Some(number(mos)), ..ScoreOutcome::default() }));
+        outcome.groups[0].score = Some(Box::new(ScoreOutcome { qoo: Some(number(qoo)), ..ScoreOutcome::default() }));
         outcome
     };
     let outcomes = [scored(outcome(&RED, 8, 5), 1.2, 99.5), scored(outcome(&CHOKE, 8, 5), 4.2, 50.0)];

@@ -1,6 +1,6 @@
 //! Warnings of numbers that would mislead, before a scenario runs.
 
-use fairlane_qdisc::Explanation;
+use fairlane_qdisc::{Domain, Explanation};
 
 use crate::application::Application;
 use crate::model::{FlowGroup, Hop, Scenario, Traffic};
@@ -130,13 +130,20 @@ pub fn shared_queues(explanation: &Explanation, flows: u64) -> Option<String> {
     if index >= UNEVEN {
         return None;
     }
-    let enough = (0..).map(|power| queues << power).find(|queues| evenness(flows, *queues) >= EVEN)?;
+    let domain = explanation.kind.parameters().iter().find(|known| known.key == parameter.key)?.domain;
+    let Domain::Count { max: most, .. } = domain else { return None };
+    let doubled = (1..64).map(|power| queues.saturating_mul(1 << power)).find(|more| evenness(flows, *more) >= EVEN);
+    let enough = doubled.unwrap_or(u64::MAX).min(u64::from(most)).max(queues);
+    let remedy = if enough > queues {
+        format!("flows = {enough} allows {:.2}", evenness(flows, enough))
+    } else {
+        format!("flows = {queues} is the largest value")
+    };
     let shared = -libm::expm1(-others(flows, queues));
     Some(format!(
         "{flows} flows are hashed to {queues} queues, so that {:.0} % of them share one and Jain's index is at most about \
-         {index:.2}; flows = {enough} allows {:.2}",
-        100.0 * shared,
-        evenness(flows, enough)
+         {index:.2}; {remedy}",
+        100.0 * shared
     ))
 }
 
@@ -212,6 +219,17 @@ mod tests {
         for word in ["bottleneck: 2000 flows", "1024 queues", "0.75", "flows = 65536", "0.99"] {
             assert!(warning.contains(word), "{word}: {warning}");
         }
+        // No table has more than 65536 queues.
+        let warnings = of(3000);
+        assert!(warnings[0].ends_with(&format!("flows = 65536 allows {:.2}", evenness(3000, 65536))), "{warnings:?}");
+        let full = |flows| {
+            let parameters = "fq-codel flows=65536".parse::<fairlane_qdisc::QdiscParameters>().unwrap();
+            shared_queues(
+                &parameters.explain(fairlane_qdisc::Rate::from_bits_per_second(1_000_000_000)).unwrap(),
+                flows,
+            )
+        };
+        assert!(full(65_536).unwrap().ends_with("flows = 65536 is the largest value"));
     }
 
     /// A round trip of 22 ms holds 2750 kB, and a flow of one packet of 1000 bytes doubles to 2750 in 12 of them: 0.3

@@ -258,7 +258,7 @@ class _Keyed(NamedTuple):
 
     @property
     def legend(self) -> tuple[Names, ...]:
-        """What colours and styles stand for."""
+        """The legend of colours and styles."""
         made = []
         if self.coloured is not None:
             made.append(Names(_short(self.coloured), self.colours, coloured=True))
@@ -317,6 +317,8 @@ def _cells(outcome: Outcome, y: str, *, of_queue: bool) -> list[tuple[dict[str, 
     rows = list(zip(table["group"], table[y], intervals, strict=True))
     cells = []
     for group, value, interval in rows[:1] if of_queue else rows:
+        if value is None:
+            continue
         if not isinstance(value, (int, float)):
             raise ArgumentError(f"{y} is no number in the row of {group}: {value!r}")
         point: dict[str, object] = {**({} if of_queue else {_GROUP: group}), **outcome.point}
@@ -363,8 +365,10 @@ def _product(value: object) -> tuple[float, str] | None:
     """A size in bandwidth-delay products."""
     if not isinstance(value, str) or not value.endswith("bdp"):
         return None
-    number = value.removesuffix("bdp").strip()
-    return (float(number) if number else 1.0), "bdp"
+    try:
+        return float(value.removesuffix("bdp").strip() or 1), "bdp"
+    except ValueError:
+        return None
 
 
 def _equal_factors(numbers: Sequence[float]) -> bool:

@@ -36,7 +36,8 @@ fn what_holds_on_other_links_comes_first() {
     );
     assert!(sentences[1].starts_with("Not droptail limit=11p, which holds in "), "{sentences:?}");
     assert!(sentences[2].contains("a flood of the link's rate gets "), "{sentences:?}");
-    assert!(advice.tc.as_deref().unwrap().contains("parent 1:1 fq_codel limit 1000 flows 1024"), "{:?}", advice.tc);
+    let tc = advice.tc.as_deref().unwrap();
+    assert!(tc.contains("parent 1:1 handle 2: fq_codel limit 1000 flows 1024"), "{tc}");
 }
 
 /// Would catch a discipline of the second tier that is tried although one of the kernel meets the goal, and one that is
@@ -49,6 +50,11 @@ fn the_kernels_disciplines_come_first() {
     let others = advise(goal("delay.p95<1us"), 2);
     assert!(others.ranking.iter().any(|row| !row.kernel) && !others.ranking[0].met);
     assert!(others.answer[0].starts_with("No candidate meets the goal; the closest is "));
+    // The closest is first, and nothing is said of the cases.
+    let delays: Vec<f64> =
+        others.ranking[..others.finals[0]].iter().filter_map(|row| row.reading("delay.p95")?.mean).collect();
+    assert!(delays.len() > 1 && delays.is_sorted(), "{delays:?}");
+    assert!(others.answer.iter().all(|sentence| !sentence.contains("cases")), "{:?}", others.answer);
     // A discipline that remembers one flow passes nothing when half of the flows are one.
     assert!(others.left_out.iter().all(|left| left.candidate.starts_with("mloc-choke")), "{:?}", others.left_out);
 }

@@ -15,10 +15,10 @@ use super::shared::{Disciplines, Form, PageFile, Threads, disciplines, seed};
 /// utilisation>0.95'
 ///
 /// The command simulates the disciplines of a place, with their defaults and with one or two parameters that matter.
-/// Those that meet the goal then run with other seeds, on other links, with other numbers of flows and with a flood.
-/// The answer is the one that holds in most of these cases, the simplest one if several do: what to use, why not the
-/// runner-up, what will go wrong when, and the commands and files for it. `fairlane tune` searches all parameters of
-/// one discipline.
+/// Candidates that meet the goal then run with other seeds, on other links, with other numbers of flows and with a
+/// flood. The answer is the one that holds in most of these cases, the simplest one if several do: what to use, why not
+/// the runner-up, what will go wrong when, and the commands and files for it. `fairlane tune` searches all parameters
+/// of one discipline.
 #[derive(Debug, Args)]
 pub(crate) struct AdviseArgs {
     /// Rate of the link

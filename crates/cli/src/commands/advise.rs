@@ -89,19 +89,25 @@ fn write_page(_: &Path, _: &Advice) -> Result<(), Failure> {
 /// The advice for a terminal.
 fn text(advice: &Advice, width: usize) -> String {
     let Advice { rate, rtt, mix, goal, on, room, .. } = advice;
-    let mut text = format!("A queue for {rate} and {rtt}, with {mix}, on {on}\nGoal: {goal}\n\n");
+    let link = format!("A queue for {rate} and {rtt}, with {mix}, on {on}");
+    let mut text = paragraph(&link, "", "  ", width) + &paragraph(&format!("Goal: {goal}"), "", "  ", width) + "\n";
     for sentence in &advice.answer {
         text += &paragraph(sentence, "", "", width);
     }
     if let Some(tc) = &advice.tc {
-        text += &format!("\nOn Linux, with the name of your interface\n{}", indented(tc));
+        text += "\nOn Linux, with the name of your interface\n";
+        for line in tc.lines() {
+            // A command stays on its line, so that it can be copied.
+            let comment = line.starts_with('#');
+            text += &if comment { paragraph(line, "  ", "  # ", width) } else { format!("  {line}\n") };
+        }
     }
     text += "\nQueue of a scenario and of a router (--out writes both files)\n";
     for line in advice.router.lines().filter(|line| line.starts_with("queue = ")) {
         text += &paragraph(line, "  ", "    ", width);
     }
-    let head = format!("\nDisciplines, each with the best of its parameters that were tried; room for {room} packets");
-    text += &format!("{head}\n{}", ranking(advice, width));
+    let head = format!("Disciplines, each with the best of its parameters that were tried; room for {room} packets");
+    text += &format!("\n{}{}", paragraph(&head, "", "  ", width), ranking(advice, width));
     for left in &advice.left_out {
         text += &paragraph(&format!("{} is left out: {}.", left.candidate, left.reason), "  ", "    ", width);
     }
@@ -109,10 +115,6 @@ fn text(advice: &Advice, width: usize) -> String {
     let mut judged = advice.judged();
     judged[..1].make_ascii_uppercase();
     text + "\n" + &paragraph(&format!("{judged}."), "", "", width)
-}
-
-fn indented(lines: &str) -> String {
-    lines.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 fn ranking(advice: &Advice, width: usize) -> String {

@@ -78,6 +78,12 @@ fn text(tuning: &Tuning, width: usize) -> String {
         let points = if *points == 1 { "1 point was".to_owned() } else { format!("{points} points were") };
         text += &paragraph(&format!("{points} refused, such as for this: {reason}."), "", "  ", width);
     }
+    if !tuning.warnings.is_empty() {
+        text += "\nWarnings\n";
+    }
+    for warning in &tuning.warnings {
+        text += &paragraph(warning, "  - ", "    ", width);
+    }
     text
 }
 

@@ -11,9 +11,6 @@ use crate::in_kernel::InKernel;
 use crate::network::node::tc;
 use fairlane_scenario::KernelDiscipline;
 
-/// The length of an Ethernet header, which the kernel counts as a part of the packet unless it is told not to.
-const ETHERNET: u32 = 14;
-
 /// The handle of the discipline, `2:`; the link before it is `1:`.
 const HANDLE: u32 = 2 << 16;
 
@@ -72,29 +69,14 @@ impl KernelLink {
 
 /// Installs the kernel's own discipline with tc(8).
 fn install_own(interface: &str, discipline: &KernelDiscipline, rate: Rate, largest: u32) -> Result<(), LabError> {
-    tc(&commands(interface, discipline, rate, largest)).map_err(|error| match error {
+    // Room for two packets lets the link make up for a timer that is late by up to the time of one packet.
+    let commands = discipline.commands(interface, rate, 2 * u64::from(largest)).join("\n");
+    tc(&(commands + "\n")).map_err(|error| match error {
         LabError::Setup(_, said) if said.to_string().contains("kind is unknown") => {
             LabError::NoDiscipline(discipline.words.split(' ').next().unwrap_or_default().to_owned())
         }
         other => other,
     })
-}
-
-/// Returns the commands for tc(8). A discipline that does not hold packets back stands below a token bucket.
-fn commands(interface: &str, discipline: &KernelDiscipline, rate: Rate, largest: u32) -> String {
-    let KernelDiscipline { words, shapes, .. } = discipline;
-    if *shapes {
-        return format!("qdisc replace dev {interface} root handle 2: {words}\n");
-    }
-    // Room for two packets lets the link make up for a timer that is late by up to the time of one packet. The
-    // discipline limits the queue; tbf's own limit must not.
-    let (rate, burst) = (rate.bits_per_second(), 2 * largest);
-    format!(
-        "\
-qdisc replace dev {interface} root handle 1: stab overhead -{ETHERNET} linklayer ethernet tbf rate {rate}bit burst {burst}b limit 1gb
-qdisc replace dev {interface} parent 1:1 handle 2: {words}
-"
-    )
 }
 
 #[cfg(test)]
@@ -109,21 +91,5 @@ mod tests {
         assert_eq!([&link, &choke].map(|entry| Place::Handle.is_of(entry)), [false, true]);
         assert_eq!([&link, &choke].map(|entry| Place::RootOf(7).is_of(entry)), [true, false]);
         assert!(!Place::RootOf(8).is_of(&link));
-    }
-
-    #[test]
-    fn a_discipline_that_shapes_stands_alone() {
-        let of = |words: &str, shapes| {
-            let discipline = KernelDiscipline { words: words.to_owned(), shapes, differences: Vec::new() };
-            commands("r1", &discipline, Rate::from_bits_per_second(10_000_000), 1000)
-        };
-        assert_eq!(of("cake bandwidth 1mbit", true), "qdisc replace dev r1 root handle 2: cake bandwidth 1mbit\n");
-        let choke = of("choke limit 300", false);
-        let lines: Vec<&str> = choke.lines().collect();
-        assert!(
-            lines[0].contains(" root handle 1: stab overhead -14 ")
-                && lines[0].contains(" tbf rate 10000000bit burst 2000b ")
-        );
-        assert_eq!(lines[1..], ["qdisc replace dev r1 parent 1:1 handle 2: choke limit 300"]);
     }
 }

@@ -135,7 +135,7 @@ impl Section {
     }
 
     /// Shows only the title and `badge` until a reader unfolds it or follows a link into it: for one of many sections.
-    /// It is printed unfolded.
+    /// On paper the section is unfolded.
     #[must_use]
     pub fn folded(mut self, badge: Badge) -> Self {
         self.folded = Some(badge);

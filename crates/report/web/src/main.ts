@@ -63,13 +63,23 @@ function prints(): void {
   matchMedia("print").addEventListener("change", (event) => (event.matches ? before() : after()));
 }
 
+/** The anchor in the address; one that is no encoded text names nothing on the page, and stays as it is. */
+function anchor(): string {
+  const text = location.hash.slice(1);
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** Unfolds what the address names, and on request all; paper has all unfolded. */
 function folds(): void {
   const all = [...document.querySelectorAll<HTMLDetailsElement>(".fold")];
   const [first] = all;
   if (!first) return;
   const show = (): void => {
-    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const place = document.getElementById(anchor());
     const fold = place?.closest<HTMLDetailsElement>(".fold") ?? place?.querySelector<HTMLDetailsElement>(":scope > .fold");
     if (!place || !fold) return;
     fold.open = true;

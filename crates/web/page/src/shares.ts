@@ -123,6 +123,7 @@ export class Shares {
     const { text, faint } = palette();
     const fairs = this.#groups.flatMap((group) => Array.from({ length: group.flows }, () => group.fair_bps / group.flows));
     const highest = Math.max(...this.#flowRates);
+    const labelled = highest > 0 ? this.#flowRates.indexOf(highest) : -1;
     // The highest bar is whole: flows that were cut would look alike.
     const most = Math.max(highest, 1.5 * Math.max(...fairs), 1);
     const bottom = height - 1;
@@ -134,7 +135,7 @@ export class Shares {
       const tall = (value / most) * room;
       context.fillStyle = colours.flow(flow);
       context.fillRect(flow * pitch + 0.5, bottom - tall, Math.max(1, Math.min(pitch - 1.5, widest)), tall);
-      if (value === highest) {
+      if (flow === labelled) {
         context.fillStyle = text;
         context.font = font(11, scale, 600);
         context.textAlign = (flow + 0.5) * pitch < width / 2 ? "left" : "right";
