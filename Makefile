@@ -1,5 +1,5 @@
 # make test     everything that must pass before a change lands; installs what it needs
-# make build    fairlane with every feature, and aqmrun, as they are shipped, into target/dist
+# make build    fairlane with every feature, and aqmrun, as they are shipped, into target/dist; after make web with the playground
 # make wheel    the Python package, with the program in it, into target/wheels; GLIBC=2.28 makes it for any Linux with that or a newer one
 # make static   both without shared libraries, into target/static
 # make capi     libfairlane for C, into target/dist; make install-capi PREFIX=/usr/local installs it
@@ -20,6 +20,9 @@ PROFILE ?= dist
 
 # Where steps and tests write what they took and what they skipped.
 export FAIRLANE_TESTED ?= $(CURDIR)/target/tested
+
+# The page of the playground, which programs have where `make web` has built it.
+PLAYGROUND = FAIRLANE_PLAYGROUND="$$([ ! -f target/web/fairlane.wasm ] || echo $(CURDIR)/target/web)"
 
 .PHONY: test setup lint check debug release deny build static wheel capi install-capi small packages pgo web docs papers \
   characterization bench budgets figures
@@ -94,11 +97,11 @@ release:
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) test --release --locked --manifest-path adapters/Cargo.toml --target-dir target/examples' \
 	  'CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) run --release --locked --manifest-path examples/quinn/Cargo.toml \
 	    --target-dir target/examples' \
-	  'make --no-print-directory build capi PROFILE=release' \
-	  'tests/chaos/run $(CURDIR)/target/release/fairlane' \
 	  'code=0; scripts/wasm || code=$$?; [ $$code != 2 ] || tests/skip/skips.py scripts/wasm wasm "nothing builds WebAssembly here"; \
 	    [ $$code = 0 ] || [ $$code = 2 ]' \
 	  '[ ! -f target/wasm/fairlane.wasm ] || make --no-print-directory web' \
+	  'make --no-print-directory build capi PROFILE=release' \
+	  'tests/chaos/run $(CURDIR)/target/release/fairlane' \
 	  'FAIRLANE=$(CURDIR)/target/release/fairlane tests/browser/run' \
 	  'FAIRLANE=$(CURDIR)/target/release/fairlane python/test' \
 	  'packaging/test'
@@ -110,14 +113,14 @@ deny:
 	  'scripts/package --pack'
 
 build:
-	$(CARGO) build --profile $(PROFILE) --locked -p fairlane -p fairlane-daemon --features fairlane/full
+	$(PLAYGROUND) $(CARGO) build --profile $(PROFILE) --locked -p fairlane -p fairlane-daemon --features fairlane/full
 
 wheel:
 	@scripts/setup wheel
-	PROFILE=$(PROFILE) python/wheel
+	$(PLAYGROUND) PROFILE=$(PROFILE) python/wheel
 
 static:
-	PROFILE=$(PROFILE) scripts/static
+	$(PLAYGROUND) PROFILE=$(PROFILE) scripts/static
 	packaging/test static
 
 capi:

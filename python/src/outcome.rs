@@ -150,7 +150,10 @@ fn plain(timeline: Timeline) -> PlainTimeline {
         ((name, vec![packets, average, probability, dropped_pps, marked_pps]), thresholds)
     };
     let queues = timeline.queues.into_iter().map(queue);
-    let group = |group: GroupTimeline| (group.name, vec![group.goodput_bps, group.cwnd_packets, group.srtt_s]);
+    let group = |group: GroupTimeline| {
+        let GroupTimeline { name, goodput_bps, cwnd_packets, srtt_s, window_correlation } = group;
+        (name, vec![goodput_bps, cwnd_packets, srtt_s, window_correlation.into_iter().collect()])
+    };
     let groups = timeline.groups.into_iter().map(group);
     let shapers = timeline.shapers.into_iter().map(|shaper| (shaper.name, vec![shaper.rate_bps, shaper.link_bps]));
     (timeline.time_s, queues.collect(), groups.collect(), shapers.collect())
@@ -167,8 +170,8 @@ fn unplain((time_s, queues, groups, shapers): PlainTimeline) -> Timeline {
         QueueTimeline { name, packets, average, probability, dropped_pps, marked_pps, thresholds }
     };
     let group = |(name, series): PlainSeries| {
-        let [goodput_bps, cwnd_packets, srtt_s] = each(series);
-        GroupTimeline { name, goodput_bps, cwnd_packets, srtt_s }
+        let [goodput_bps, cwnd_packets, srtt_s, correlation] = each(series);
+        GroupTimeline { name, goodput_bps, cwnd_packets, srtt_s, window_correlation: correlation.first().copied() }
     };
     let shaper = |(name, series): PlainSeries| {
         let [rate_bps, link_bps] = each(series);

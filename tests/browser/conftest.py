@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import os
+import re
 import shutil
 import subprocess
-import threading
 from dataclasses import dataclass, field
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -195,25 +193,18 @@ class Playground(Pages):
         return seen
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves files and logs nothing."""
-
-    def log_message(self, *_arguments: object) -> None:
-        """Log nothing."""
-
-
 @pytest.fixture(scope="session")
 def base() -> Iterator[str]:
-    """Serve the folder of `make web`; without it the tests are skipped."""
+    """Serve the playground as `fairlane playground` does; without it the tests are skipped."""
     if not (PLAYGROUND / "fairlane.wasm").is_file():
         because("playground", "there is no playground: make web builds it")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(PLAYGROUND)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with subprocess.Popen([PROGRAM, "playground"], stdout=subprocess.PIPE, text=True) as serving:  # noqa: S603
+        assert serving.stdout is not None
+        said = serving.stdout.readline()
+        found = re.fullmatch(r"The playground is at (http://127\.0\.0\.1:\d+/) until Ctrl-C\n", said)
+        assert found is not None, f"{said!r}: was the program built before the page?"
+        yield found.group(1)
+        serving.terminate()
 
 
 @pytest.fixture

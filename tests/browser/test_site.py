@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import threading
-from http.server import ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from skip import because
 
-from conftest import ROOT, Pages, Quiet
+from conftest import ROOT, Pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,13 @@ class Site(Pages):
         """Remember the browser and the address of the site."""
         super().__init__(browser, {})
         self.base = base
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and logs nothing."""
+
+    def log_message(self, *_arguments: object) -> None:
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")

@@ -22,12 +22,15 @@ pub(crate) mod man;
     feature = "lab",
     feature = "manual",
     feature = "papers",
+    feature = "playground",
     feature = "router",
     feature = "top"
 )))]
 mod missing;
 #[cfg(feature = "papers")]
 pub(crate) mod paper;
+#[cfg(feature = "playground")]
+pub(crate) mod playground;
 #[cfg(feature = "html")]
 pub(crate) mod plot;
 pub(crate) mod qdiscs;
@@ -62,6 +65,8 @@ use self::lab::LabArgs;
 use self::man::ManArgs;
 #[cfg(feature = "papers")]
 use self::paper::PaperArgs;
+#[cfg(feature = "playground")]
+use self::playground::PlaygroundArgs;
 #[cfg(feature = "html")]
 use self::plot::PlotArgs;
 use self::qdiscs::QdiscsArgs;
@@ -122,6 +127,12 @@ pub(crate) enum Verb {
     #[cfg(not(feature = "html"))]
     #[command(disable_help_flag = true)]
     Plot(missing::MissingVerb),
+    #[cfg(feature = "playground")]
+    Playground(PlaygroundArgs),
+    /// Show a link packet by packet in a browser (feature playground)
+    #[cfg(not(feature = "playground"))]
+    #[command(disable_help_flag = true)]
+    Playground(missing::MissingVerb),
     #[cfg(feature = "lab")]
     Lab(LabArgs),
     /// Run a scenario on real Linux TCP (needs the feature lab)

@@ -16,6 +16,8 @@ pub(crate) mod lab;
 mod man;
 #[cfg(feature = "papers")]
 mod paper;
+#[cfg(feature = "playground")]
+mod playground;
 #[cfg(feature = "html")]
 mod plot;
 mod qdiscs;
@@ -54,6 +56,10 @@ pub(crate) fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Plot(args) => plot::execute(&args),
         #[cfg(not(feature = "html"))]
         Verb::Plot(_) => Err(crate::features::missing("figures", "html")),
+        #[cfg(feature = "playground")]
+        Verb::Playground(args) => playground::execute(&args),
+        #[cfg(not(feature = "playground"))]
+        Verb::Playground(_) => Err(crate::features::missing("playground", "playground")),
         #[cfg(all(feature = "lab", target_os = "linux"))]
         Verb::Lab(args) => lab::execute(&args),
         #[cfg(all(feature = "lab", not(target_os = "linux")))]

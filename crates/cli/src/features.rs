@@ -3,7 +3,7 @@
 use fairlane_console::Failure;
 
 /// The features of this build, in the order of Cargo.toml.
-const HERE: [(&str, bool); 9] = [
+const HERE: [(&str, bool); 10] = [
     ("bpf", cfg!(feature = "bpf")),
     ("html", cfg!(feature = "html")),
     ("lab", cfg!(feature = "lab")),
@@ -11,6 +11,7 @@ const HERE: [(&str, bool); 9] = [
     ("papers", cfg!(feature = "papers")),
     ("parquet", cfg!(feature = "parquet")),
     ("pdf", cfg!(feature = "pdf")),
+    ("playground", cfg!(feature = "playground")),
     ("router", cfg!(feature = "router")),
     ("top", cfg!(feature = "top")),
 ];
@@ -25,6 +26,7 @@ const HERE: [(&str, bool); 9] = [
         feature = "papers",
         feature = "parquet",
         feature = "pdf",
+        feature = "playground",
         feature = "router",
         feature = "top"
     ),

@@ -36,7 +36,8 @@ fn shown(page: &str) -> Vec<Shown> {
     fences(page, "\n").into_iter().map(command).collect()
 }
 
-/// The mean correlation between the windows of all pairs of flows, after the warm-up of ten seconds.
+/// The correlation between the windows of all pairs of flows after the warm-up of ten seconds, weighted by the products
+/// of their standard deviations, from the table of the series.
 fn correlation(file: &Path) -> f64 {
     let mut flows: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for row in csv::Reader::from_path(file).unwrap().deserialize() {
@@ -51,17 +52,20 @@ fn correlation(file: &Path) -> f64 {
     };
     let flows: Vec<Vec<f64>> = flows.values().map(around_mean).collect();
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let mut all = Vec::new();
-    for (index, a) in flows.iter().enumerate() {
-        all.extend(flows[index + 1..].iter().map(|b| product(a, b) / (product(a, a) * product(b, b)).sqrt()));
-    }
-    all.iter().sum::<f64>() / all.len() as f64
+    let pairs = || flows.iter().enumerate().flat_map(|(index, a)| flows[index + 1..].iter().map(move |b| (a, b)));
+    let together: f64 = pairs().map(|(a, b)| product(a, b)).sum();
+    together / pairs().map(|(a, b)| (product(a, a) * product(b, b)).sqrt()).sum::<f64>()
 }
 
 /// The number that a row is about, in its unit.
 fn number(place: &Place, json: &Value, queue: &str, see: &str) -> f64 {
     if queue == "model" {
-        return 100.0 * json[see].as_f64().unwrap();
+        let key = match see {
+            "of the link is the flow's" => "share",
+            "of the link is left for TCP" => "tcp_share",
+            _ => panic!("what is {see:?}?"),
+        };
+        return 100.0 * json[key].as_f64().unwrap();
     }
     let outcomes = json["outcomes"].as_array().unwrap();
     let of = |outcome: &&Value| {
@@ -89,7 +93,19 @@ fn number(place: &Place, json: &Value, queue: &str, see: &str) -> f64 {
         Some(("share of", name)) => 100.0 * group(name, "share"),
         Some(("Jain of", name)) => group(name, "jain"),
         Some(("sent again by", name)) => group(name, "retransmitted"),
-        Some(("correlation of the windows of", _)) => correlation(&place.path(&format!("windows.{queue}.flows.csv"))),
+        Some(("MOS of", name)) => {
+            let groups = outcome["groups"].as_array().unwrap();
+            groups.iter().find(|group| group["name"] == name).unwrap()["score"]["mos"].as_f64().unwrap()
+        }
+        Some(("correlation of the windows of", name)) => {
+            let at = outcomes.iter().position(|it| it == outcome).unwrap();
+            let groups = json["series"][at]["groups"].as_array().unwrap();
+            let group = groups.iter().find(|group| group["name"] == name).unwrap();
+            let printed = group["window_correlation"].as_f64().unwrap();
+            let counted = correlation(&place.path(&format!("windows.{queue}.flows.csv")));
+            assert!((printed - counted).abs() < 0.02, "{queue}: {printed} {counted}");
+            printed
+        }
         _ => panic!("what is {see:?}?"),
     }
 }
@@ -100,17 +116,22 @@ fn every_exercise_shows_what_the_page_says() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/course.md")).unwrap();
     let place = Place::new();
     let files = fences(&page, "toml\n");
-    assert_eq!(files.len(), 2);
-    for (name, (text, _)) in ["link.toml", "flood.toml"].into_iter().zip(files) {
+    assert_eq!(files.len(), 3);
+    for (name, (text, _)) in ["link.toml", "flood.toml", "call.toml"].into_iter().zip(files) {
         place.write(name, text);
     }
     let commands = shown(&page);
-    assert_eq!(page.matches("\n## ").count(), 8);
-    assert_eq!(commands.len(), 10, "eight exercises, two of them with a model");
+    assert_eq!(page.matches("\n## ").count(), 9);
+    assert_eq!(commands.len(), 11, "nine exercises, two of them with a model");
     for (command, rows) in commands {
         let words = shlex::split(&command).unwrap();
-        let output =
-            Command::cargo_bin("fairlane").unwrap().args(&words[1..]).current_dir(place.path("")).output().unwrap();
+        let output = Command::cargo_bin("fairlane")
+            .unwrap()
+            .args(&words[1..])
+            .arg("--json")
+            .current_dir(place.path(""))
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         let json: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(!rows.is_empty(), "{command}");

@@ -5,6 +5,7 @@
     feature = "manual",
     feature = "papers",
     feature = "parquet",
+    feature = "playground",
     feature = "router",
     feature = "top"
 )))]
@@ -36,6 +37,7 @@ fn a_verb_that_is_left_out_names_its_feature() {
         (&["top", "--once"], "top"),
         (&["lab", "my file.toml", "--against-sim"], "lab"),
         (&["man", "folder"], "manual"),
+        (&["playground"], "playground"),
         (&["completions", "bash"], "manual"),
         (&["plot", "saved.json", "--svg", "figure.svg"], "html"),
     ] {

@@ -60,6 +60,11 @@ pub struct GroupTimeline {
     /// that, and empty where none ever has.
     #[serde(deserialize_with = "with_gaps")]
     pub srtt_s: Vec<f64>,
+    /// How far the flows' windows move together after the warm-up, -1 to 1: the sum of the covariances of all pairs of
+    /// flows over that of the products of their standard deviations, which is the mean correlation of pairs weighted by
+    /// these products. `None` for fewer than two flows with a window, and where no window changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_correlation: Option<f64>,
 }
 
 /// Reads values; JSON has `null` where there is none, for which the timeline has NaN.

@@ -7,6 +7,7 @@
 
 mod against;
 mod compare;
+mod correlation;
 mod details;
 mod differences;
 #[cfg(feature = "figures")]
@@ -25,6 +26,7 @@ mod table;
 
 pub use against::against_table;
 pub use compare::compare_table;
+pub use correlation::correlation_lines;
 pub use details::{Detail, Details};
 #[cfg(feature = "figures")]
 pub use figure::{

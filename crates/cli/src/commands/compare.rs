@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fairlane_console::Failure;
 use fairlane_outcome::Extent;
 use fairlane_qdisc::{Duration, Kind};
-use fairlane_report::{Detail, Details, PaperNumbers, compare_table};
+use fairlane_report::{Detail, Details, PaperNumbers, compare_table, correlation_lines};
 use fairlane_runner::compare::{parameters, shaper_point, usual, with_kind, with_shaper};
 use fairlane_runner::{Batch, BatchResult, Error, Job, Series, so_far};
 use fairlane_scenario::Scenario;
@@ -90,13 +90,14 @@ impl CompareCommand {
         let extent = Extent::of(interrupted);
         let tables = self.out.as_ref().map(|folder| shared::write_tables(folder, &outcomes, extent));
         let paper = self.as_published.then(PaperNumbers::choke_figure_3);
+        let series = if self.series.is_some() { &*timelines } else { &[] };
         let printed = if self.json {
-            let series = if self.series.is_some() { &*timelines } else { &[] };
             output::print_outcomes(&outcomes, series, interrupted)
         } else if outcomes.is_empty() {
             Ok(())
         } else {
-            output::print(&compare_table(&outcomes, paper.as_ref(), &self.parameters, &output::terminal(self.details)))
+            let notes = [&*self.parameters, &correlation_lines(&outcomes, series)].concat();
+            output::print(&compare_table(&outcomes, paper.as_ref(), &notes, &output::terminal(self.details)))
         };
         let there = so_far(&outcomes, self.batch.len(), "disciplines");
         let missing = interrupted.then(|| shared::interrupted(&there));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fairlane_console::Failure;
 use fairlane_outcome::{Extent, Outcome};
 use fairlane_qdisc::Duration;
-use fairlane_report::{Detail, Details, run_report};
+use fairlane_report::{Detail, Details, correlation_lines, run_report};
 use fairlane_runner::compare::with_kind;
 use fairlane_runner::memory::Needs;
 use fairlane_runner::{
@@ -125,7 +125,12 @@ impl RunCommand {
         let timeline = timeline.as_ref();
         let printed = match &outcome {
             Some(outcome) if self.json => output::print_outcome(outcome, timeline.filter(|_| self.series)),
-            Some(outcome) => output::print(&run_report(outcome, &output::terminal(self.details))),
+            Some(outcome) => {
+                let series = timeline.filter(|_| self.series).cloned();
+                let correlations = correlation_lines(std::slice::from_ref(outcome), &[series]);
+                let below: String = correlations.iter().map(|line| format!("\n{line}\n")).collect();
+                output::print(&(run_report(outcome, &output::terminal(self.details)) + &below))
+            }
             None => Ok(()),
         };
         let page = outcome.as_ref().zip(self.page.as_ref()).map(|(outcome, page)| {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fairlane_outcome::stats::Moments;
 use fairlane_outcome::{GroupTimeline, QueueTimeline, ShaperTimeline, Timeline};
 use fairlane_qdisc::{Duration, Packets, Time};
 use fairlane_scenario::{LinkSide, Scenario, ShaperKind};
@@ -24,6 +25,7 @@ pub struct Recorder {
     signalled: Vec<[u64; 2]>,
     scenario: Scenario,
     timeline: Timeline,
+    windows: Windows,
     /// The index of each link's queue in the timeline.
     queues: BTreeMap<u32, usize>,
     /// The links behind shapers that are adjusted, with the present rate of the shaper in bit/s, in the order of the
@@ -37,6 +39,40 @@ struct Now {
     at: Time,
     groups: Vec<GroupSample>,
     queues: Vec<QueueSample>,
+}
+
+/// The windows of the flows after the warm-up, at the moments of the timeline.
+#[derive(Debug, Default)]
+struct Windows {
+    /// The present moment counts.
+    counts: bool,
+    flows: Vec<Moments>,
+    /// The sum of a group's windows, at the moments at which all its flows had one.
+    sums: Vec<Moments>,
+}
+
+impl Windows {
+    fn new(scenario: &Scenario, flows: usize) -> Self {
+        let sums = vec![Moments::new(); scenario.flows.len()];
+        Self { counts: false, flows: vec![Moments::new(); flows], sums }
+    }
+
+    /// Returns the correlation of each group's windows, of which `group_of` has the flows; see
+    /// [`GroupTimeline::window_correlation`].
+    fn correlations(&self, group_of: &[u32]) -> Vec<Option<f64>> {
+        let mut parts = vec![(0.0, 0.0); self.sums.len()];
+        for (flow, group) in self.flows.iter().zip(group_of) {
+            let variance = flow.variance().unwrap_or(0.0);
+            let (deviations, variances) = &mut parts[*group as usize];
+            *deviations += variance.sqrt();
+            *variances += variance;
+        }
+        let correlation = |(sum, (deviations, variances)): (&Moments, (f64, f64))| {
+            let pairs = deviations * deviations - variances;
+            (pairs > 1e-9 * variances).then_some((sum.variance()? - variances) / pairs)
+        };
+        self.sums.iter().zip(parts).map(correlation).collect()
+    }
 }
 
 /// The sums over a group's flows at one moment.
@@ -55,12 +91,13 @@ impl Recorder {
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
         let numbers = scenario.flows.iter().zip(0_u32..);
-        let group_of = numbers.flat_map(|(group, number)| (0..group.count).map(move |_| number)).collect();
+        let group_of: Vec<u32> = numbers.flat_map(|(group, number)| (0..group.count).map(move |_| number)).collect();
         let none = vec![GroupSample::default(); scenario.flows.len()];
         let group = |name: &str| GroupTimeline { name: name.to_owned(), ..GroupTimeline::default() };
         let groups = scenario.flows.iter().map(|flows| group(&flows.name)).collect();
         let recorder = Self {
             every: Duration::from_nanos((scenario.duration.as_nanos() / VALUES).max(1000)),
+            windows: Windows::new(scenario, group_of.len()),
             group_of,
             last: (Time::ZERO, vec![0; none.len()]),
             now: Now { groups: none, ..Now::default() },
@@ -83,7 +120,9 @@ impl Recorder {
                 queue.marked_pps.clear();
             }
         }
-        for group in &mut self.timeline.groups {
+        let correlations = self.windows.correlations(&self.group_of);
+        for (group, correlation) in self.timeline.groups.iter_mut().zip(correlations) {
+            group.window_correlation = correlation;
             for values in [&mut group.cwnd_packets, &mut group.srtt_s] {
                 if never(values, |value| value.is_nan()) {
                     values.clear();
@@ -101,6 +140,11 @@ impl Recorder {
         }
         self.timeline.time_s.push(self.now.at.as_secs());
         let seconds = passed.as_secs();
+        if self.windows.counts {
+            for (group, sum) in self.now.groups.iter().zip(&mut self.windows.sums) {
+                sum.push(group.cwnd.0);
+            }
+        }
         let samples = self.now.groups.iter().zip(&self.last.1);
         for (group, (now, before)) in self.timeline.groups.iter_mut().zip(samples) {
             let mean = |(sum, count): (f64, f64)| if count > 0.0 { sum / count } else { f64::NAN };
@@ -186,6 +230,13 @@ impl Observer for Recorder {
             self.now.at = at;
             self.now.groups.fill(GroupSample::default());
             self.now.queues.clear();
+            let measured = at >= Time::ZERO + self.scenario.warmup;
+            self.windows.counts = measured && at.since(self.last.0) >= self.every;
+        }
+        if let (true, Some(window), Some(flow)) =
+            (self.windows.counts, sample.cwnd, self.windows.flows.get_mut(sample.flow as usize))
+        {
+            flow.push(window);
         }
         let group = self.group_of.get(sample.flow as usize);
         if let Some(group) = group.and_then(|group| self.now.groups.get_mut(*group as usize)) {
