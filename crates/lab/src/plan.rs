@@ -301,6 +301,9 @@ fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
     if wire.rates.as_ref().is_some_and(|rates| !rates.opportunities().is_empty()) {
         return refuse("rate.opportunities", "the lab's link sends at rates");
     }
+    if wire.policer.is_some() {
+        return refuse("policer", "the lab's link drops packets at its queue only");
+    }
     if wire.delays.is_some() {
         return refuse("delay", "the lab's link has one delay");
     }

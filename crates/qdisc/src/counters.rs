@@ -38,13 +38,15 @@ pub enum Reason {
     Expired,
     /// CAKE: a TCP acknowledgement that a later one in the queue makes superfluous.
     AckFilter,
+    /// A policer in front of the queue: the packet does not conform to its rate and burst.
+    Policed,
     /// A reason of your own discipline that none of the others fits. No discipline of the library has it.
     Other,
 }
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Limit,
         Self::Early,
         Self::Forced,
@@ -59,6 +61,7 @@ impl Reason {
         Self::Label,
         Self::Expired,
         Self::AckFilter,
+        Self::Policed,
         Self::Other,
     ];
 
@@ -83,6 +86,7 @@ impl Reason {
             Self::Label => "label",
             Self::Expired => "expired",
             Self::AckFilter => "ack_filter",
+            Self::Policed => "policed",
             Self::Other => "other",
         }
     }
@@ -105,6 +109,7 @@ impl Reason {
             Self::Label => "above fair rate",
             Self::Expired => "too old",
             Self::AckFilter => "filtered ACK",
+            Self::Policed => "policer",
             Self::Other => "other reason",
         }
     }

@@ -53,6 +53,7 @@ bundled! {
     "parking-lot",
     "peers-100mbit",
     "peers-1gbit",
+    "policer",
     "sfb-table3",
     "sources",
     "two-way",

@@ -259,6 +259,7 @@ const fn side_of(hop: &Hop) -> usize {
 /// Returns the mean rate that a link carries in `span`.
 fn capacity(side: &LinkSide, (from, to): (Duration, Duration)) -> f64 {
     let link = side.wire.rates.as_ref().map_or(bits(side.rate), |rates| rates.mean(from, to));
+    let link = side.wire.policer.map_or(link, |policer| link.min(bits(policer.rate)));
     match &side.wire.shaper {
         Some(shaper) if shaper.kind == ShaperKind::Fixed => link.min(bits(shaper.rate)),
         _ => link,

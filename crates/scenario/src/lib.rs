@@ -55,7 +55,7 @@ pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp
 pub use tcp::{AfterIdle, Congestion, Ledbat, LossRecovery, OwnCongestion, SlowStart, Tcp};
 pub use vary::{MOST_POINTS, Point, Vary};
 pub use warnings::shared_queues;
-pub use wire::{Aggregation, Opportunity, RateSteps, Steps, Wire};
+pub use wire::{Aggregation, Opportunity, Policer, RateSteps, Steps, Wire};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -84,7 +84,7 @@ pub struct LinkSide {
     pub delay: Duration,
     /// The discipline of its queue.
     pub queue: QdiscConfig,
-    /// A shaper, loss, jitter and changes of the rate.
+    /// A policer, a shaper, loss, jitter and changes of the rate.
     pub wire: Wire,
 }
 

@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_reference_names_every_key() {
-        let wire = [&wire::RATE_KEYS, &wire::LOSS_KEYS, &wire::AGGREGATION_KEYS, &shaper::KEYS];
+        let wire = [&wire::RATE_KEYS, &wire::LOSS_KEYS, &wire::POLICER_KEYS, &wire::AGGREGATION_KEYS, &shaper::KEYS];
         let tables = [&network::LINK_KEYS, &network::SIDE_KEYS, &tcp::KEYS].into_iter().chain(wire);
         let flows = [application::sources(), source::sources(), tfrc::sources()].into_iter().flatten();
         let keys = tables.flat_map(|table| table.keys.to_vec()).chain(flows.flat_map(|(_, keys)| keys));
@@ -157,6 +157,6 @@ mod tests {
             let scenario = Document::parse("docs/scenario.md", text).and_then(|document| document.scenario());
             scenario.unwrap_or_else(|error| panic!("{error}"));
         });
-        assert_eq!(checked.count(), 6);
+        assert_eq!(checked.count(), 7);
     }
 }

@@ -20,8 +20,9 @@ impl Scenario {
         for (index, link) in self.links.iter().enumerate() {
             for (side, reverse, end) in [(&link.forward, false, ""), (&link.reverse, true, "/reverse")] {
                 let explanation = side.queue.explanation();
-                let shared = shared_queues(explanation, self.steady_flows(Hop { link: index, reverse }));
-                let all = explanation.warnings.iter().cloned().chain(shared);
+                let hop = Hop { link: index, reverse };
+                let shared = shared_queues(explanation, self.steady_flows(hop));
+                let all = explanation.warnings.iter().cloned().chain(shared).chain(self.small_bucket(hop));
                 warnings.extend(all.map(|warning| format!("{}{end}: {warning}", link.name)));
             }
         }
@@ -43,6 +44,19 @@ impl Scenario {
     fn steady_flows(&self, hop: Hop) -> u64 {
         let crossing = self.flows.iter().filter(|group| is_steady(group) && group.path.contains(&hop));
         crossing.map(|group| u64::from(group.count)).sum()
+    }
+
+    /// Warns of a policer at `hop` whose bucket is too small for a packet.
+    fn small_bucket(&self, hop: Hop) -> Option<String> {
+        let link = &self.links[hop.link];
+        let side = if hop.reverse { &link.reverse } else { &link.forward };
+        let burst = side.wire.policer?.burst;
+        let group = self.flows.iter().find(|group| group.path.contains(&hop) && group.packet > burst)?;
+        Some(format!(
+            "the policer's bucket of {burst} has never enough for a packet of \"{}\", {packet}: burst = {packet} is the least",
+            group.name,
+            packet = group.packet
+        ))
     }
 
     /// Warns of flows that still begin when the measurement has begun. `rate` is the fair rate of all of them.
@@ -230,6 +244,23 @@ mod tests {
             )
         };
         assert!(full(65_536).unwrap().ends_with("flows = 65536 is the largest value"));
+    }
+
+    /// Would catch a policer that lets no packet pass, without a word.
+    #[test]
+    fn a_bucket_below_a_packet_is_named() {
+        let of = |burst: &str| {
+            let policer =
+                format!("[bottleneck]\nrate = \"9mbit\"\npolicer = {{ rate = \"1mbit\", burst = \"{burst}\" }}\n");
+            let group = "[[flows]]\nname = \"a\"\nkind = \"tcp\"\npacket = \"1500b\"\n";
+            scenario(&format!("duration = \"60s\"\n{policer}{group}")).queue_warnings()
+        };
+        assert_eq!(of("1500b"), Vec::<String>::new());
+        let warnings = of("1499b");
+        assert!(
+            matches!(&warnings[..], [warning] if warning.contains("1499b") && warning.contains("burst = 1500b")),
+            "{warnings:?}"
+        );
     }
 
     /// A round trip of 22 ms holds 2750 kB, and a flow of one packet of 1000 bytes doubles to 2750 in 12 of them: 0.3

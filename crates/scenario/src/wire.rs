@@ -1,13 +1,15 @@
-//! The parts of a link behind its queue: a shaper, changes of its rate, loss and jitter.
+//! The parts of a link around its queue: a policer, a shaper, changes of its rate, loss and jitter.
 
 use fairlane_link::Loss;
-use fairlane_qdisc::{Duration, Rate};
+use fairlane_qdisc::{Bytes, Duration, Rate};
 
 use crate::shaper::Shaper;
 
-/// Everything between a link's queue and its other end but a constant rate and delay.
+/// Everything on a link but its queue, a constant rate and a constant delay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wire {
+    /// The policer in front of the queue; `None`: all packets reach the queue.
+    pub policer: Option<Policer>,
     /// The shaper between the queue and the link; `None`: the link itself empties the queue.
     pub shaper: Option<Shaper>,
     /// Packet loss; `None`: no losses.
@@ -26,6 +28,16 @@ pub struct Wire {
     pub rates: Option<RateSteps>,
     /// Packets are sent in frames of several; `None`: one by one.
     pub aggregation: Option<Aggregation>,
+}
+
+/// A policer: a token bucket without a queue (RFC 2475, section 2.3.3.4; `police` of tc(8)). A packet for which the
+/// bucket has tokens passes, any other is dropped. The bucket is full at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policer {
+    /// The rate at which the bucket is filled.
+    pub rate: Rate,
+    /// The size of the bucket.
+    pub burst: Bytes,
 }
 
 /// Frames of several packets, as of a wireless link (IEEE 802.11n's A-MPDU). A frame waits for access to the medium,

@@ -73,6 +73,34 @@ fn frames_are_of_their_direction() {
 }
 
 #[test]
+fn a_policer_is_of_its_direction() {
+    use fairlane_qdisc::{Bytes, Rate};
+    use fairlane_scenario::Policer;
+    let (forward, reverse) = sides("rate = \"10mbit\"\npolicer = { rate = \"5mbit\", burst = \"75kb\" }");
+    let expected = Policer { rate: Rate::from_bits_per_second(5_000_000), burst: Bytes::new(75_000) };
+    assert_eq!((forward.wire.policer, reverse.wire), (Some(expected), Wire::default()));
+    let (forward, reverse) = sides("rate = \"1mbit\"\nreverse = { policer = { rate = \"5mbit\", burst = \"75kb\" } }");
+    assert_eq!((forward.wire.policer, reverse.wire.policer), (None, Some(expected)));
+    for (policer, part) in [
+        ("{ rate = \"5mbit\" }", "burst = \"100kb\""),
+        ("{ burst = \"75kb\" }", "rate = \"5mbit\""),
+        ("{ rate = \"0bit\", burst = \"75kb\" }", "from 1bit"),
+        ("{ rate = \"5mbit\", burst = \"0b\" }", "from 1b"),
+        ("{ rate = \"5mbit\", burst = \"50p\" }", "burst"),
+        ("{ rate = \"5mbit\", limit = \"50p\" }", "called `burst`"),
+        ("\"5mbit\"", "policer"),
+    ] {
+        let text = format!(
+            "duration = \"1s\"\n[bottleneck]\nrate = \"1mbit\"\npolicer = {policer}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n"
+        );
+        let read = Document::parse("s.toml", &text).and_then(|file| file.scenario());
+        editor::agrees(&text, &read);
+        let error = read.err().map_or(String::new(), |error| error.to_string());
+        assert!(error.contains("s.toml:4:") && error.contains(part), "{policer}: {error}");
+    }
+}
+
+#[test]
 fn jitter_needs_a_delay_and_reordering_a_jitter() {
     let (forward, reverse) =
         sides("rate = \"1mbit\"\ndelay = \"5ms\"\njitter = \"5ms\"\nreorder = true\nreverse = { jitter = \"1ms\" }");

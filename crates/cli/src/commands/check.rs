@@ -49,9 +49,10 @@ fn sides(link: &Link) -> [(String, &LinkSide); 2] {
 
 /// Returns the name of a link, its rate, its delay and its queue.
 fn link(name: &str, side: &LinkSide) -> [String; 4] {
-    let Wire { shaper, loss, jitter, rates, .. } = &side.wire;
+    let Wire { policer, shaper, loss, jitter, rates, .. } = &side.wire;
     let rate = if rates.is_some() { format!("{} (varies)", side.rate) } else { side.rate.to_string() };
     let mut words = vec![queue(&side.queue)];
+    words.extend(policer.map(|policer| format!("policer of {}, burst {}", policer.rate, policer.burst)));
     words.extend(shaper.as_ref().map(|shaper| format!("{} shaper of {}", shaper.kind.name(), shaper.rate)));
     words.extend(loss.map(|_| "loses packets".to_owned()));
     words.extend((*jitter != Duration::ZERO).then(|| format!("jitter of {jitter}")));

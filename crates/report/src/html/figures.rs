@@ -61,6 +61,7 @@ fn meaning(reason: Reason) -> &'static str {
         Reason::Label => "the flow was over its fair rate",
         Reason::Expired => "too old",
         Reason::AckFilter => "a later acknowledgement said the same",
+        Reason::Policed => "over the policer's rate and burst",
         _ => "another reason of the discipline",
     }
 }

@@ -28,6 +28,7 @@ const MOST_AMPLE: Rate = Rate::from_bits_per_second(100_000_000_000);
 const LINK_RATE: Key = key("rate", wire::RATES, REQUIRED, "rate of transmission, or a table for a rate that varies");
 const DELAY_KEY: Key = key("delay", wire::DELAY, "1ms", "propagation delay, one way, or a table for one that varies");
 const QUEUE: Key = key("queue", Takes::Queue, "", "");
+const POLICER: Key = key("policer", Takes::Table(&wire::POLICER_KEYS), "", "");
 const SHAPER: Key = key("shaper", Takes::Table(&shaper::KEYS), "", "");
 const LOSS: Key = key(
     "loss",
@@ -43,7 +44,7 @@ const REVERSE: Key = key("reverse", Takes::Table(&SIDE_KEYS), "", "");
 pub(crate) const BOTTLENECK_KEYS: TableKeys = TableKeys {
     name: "bottleneck",
     meaning: "a dumbbell: one link between the nodes `left` and `right`",
-    keys: &[LINK_RATE, DELAY_KEY, QUEUE, SHAPER, REVERSE, LOSS, JITTER, REORDER, AGGREGATION],
+    keys: &[LINK_RATE, DELAY_KEY, QUEUE, POLICER, SHAPER, REVERSE, LOSS, JITTER, REORDER, AGGREGATION],
 };
 pub(crate) const LINK_KEYS: TableKeys = TableKeys {
     name: "link",
@@ -55,6 +56,7 @@ pub(crate) const LINK_KEYS: TableKeys = TableKeys {
         LINK_RATE,
         DELAY_KEY,
         QUEUE,
+        POLICER,
         SHAPER,
         REVERSE,
         LOSS,
@@ -70,6 +72,7 @@ pub(crate) const SIDE_KEYS: TableKeys = TableKeys {
         key("rate", wire::RATES, "that of the link", "rate of transmission, or a table for a rate that varies"),
         key("delay", wire::DELAY, "that of the link", "propagation delay, one way, or a table for one that varies"),
         QUEUE,
+        POLICER,
         SHAPER,
         LOSS,
         JITTER,
@@ -93,8 +96,10 @@ const ACCESS_ELSEWHERE: Elsewhere = &[
     ("jitter", WIRE_IS_OF_LINKS),
     ("reorder", WIRE_IS_OF_LINKS),
     ("aggregation", WIRE_IS_OF_LINKS),
+    ("policer", WIRE_IS_OF_LINKS),
 ];
 const SIDE_ELSEWHERE: Elsewhere = &[
+    ("police", "a policer is called `policer`: policer = { rate = \"5mbit\", burst = \"100kb\" }"),
     ("bandwidth", "the rate of a link is called `rate`: rate = \"1mbit\""),
     ("latency", "the propagation delay of a link is called `delay`: delay = \"1ms\""),
     ("limit", "it is a parameter of the queue: queue = { kind = \"choke\", limit = \"300p\" }"),

@@ -1,15 +1,15 @@
-//! Reading of a link's impairments: varying rates, loss and jitter.
+//! Reading of a link's policer and its impairments: varying rates, loss and jitter.
 
 use std::ops::RangeInclusive;
 
 use fairlane_link::Loss;
-use fairlane_qdisc::{Duration, Rate};
+use fairlane_qdisc::{Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
 use crate::key::{ANY_TIME, REQUIRED, TableKeys, Takes, key};
 use crate::read::{DURATION, RATE, shaper, trace};
-use crate::wire::{Aggregation, RateSteps, Steps, Wire};
+use crate::wire::{Aggregation, Policer, RateSteps, Steps, Wire};
 
 /// A step may also be an outage.
 const STEP: RangeInclusive<Rate> = Rate::from_bits_per_second(0)..=*RATE.end();
@@ -119,6 +119,25 @@ const LOSS_ELSEWHERE: Elsewhere = &[
     ("every", "it is the period of `steps`"),
     ("gemodel", "its parameters stand at once: loss = { p = 0.01, r = 0.3 }"),
 ];
+
+/// The keys are tc-police's.
+pub(crate) const POLICER_KEYS: TableKeys = TableKeys {
+    name: "policer",
+    meaning: "a policer in front of the queue: a token bucket that drops the packets for which it has no tokens",
+    keys: &[
+        key("rate", Takes::Rate(RATE), REQUIRED, "the rate at which the bucket is filled"),
+        key("burst", Takes::Bytes(BURSTS), REQUIRED, "the size of the bucket, which is full at the start"),
+    ],
+};
+const POLICER_ELSEWHERE: Elsewhere = &[
+    ("bucket", "the size of the bucket is called `burst`: burst = \"100kb\""),
+    ("buffer", "a policer has no queue; the size of its bucket is called `burst`: burst = \"100kb\""),
+    ("conform-exceed", "what exceeds is dropped, and there is no other action"),
+    ("limit", "a policer has no queue; the size of its bucket is called `burst`: burst = \"100kb\""),
+    ("mtu", "packets are no larger than `packet` of their group"),
+    ("peakrate", "a policer has one rate; a second one is a policer of another link"),
+];
+const BURSTS: RangeInclusive<Bytes> = Bytes::new(1)..=Bytes::new(1 << 40);
 
 pub(crate) const AGGREGATION_KEYS: TableKeys = TableKeys {
     name: "aggregation",
@@ -284,7 +303,8 @@ pub(crate) fn wire(
     let varies = jitter > Duration::ZERO || delays.is_some();
     let reorder = table.get("reorder").map_or(Ok(false), |field| reorder(&field, varies))?;
     let aggregation = table.get("aggregation").map(|field| aggregation(&field, rates.as_ref())).transpose()?;
-    Ok(Wire { shaper: shaper::shaper(table)?, loss, losses, delays, jitter, reorder, rates, aggregation })
+    let policer = table.get("policer").map(|field| policer(&field)).transpose()?;
+    Ok(Wire { policer, shaper: shaper::shaper(table)?, loss, losses, delays, jitter, reorder, rates, aggregation })
 }
 
 fn aggregation(field: &Field<'_>, rates: Option<&RateSteps>) -> Result<Aggregation, ScenarioError> {
@@ -299,6 +319,12 @@ fn aggregation(field: &Field<'_>, rates: Option<&RateSteps>) -> Result<Aggregati
         access: table.need("access", "\"500us\"")?.unit_in(&ACCESS_TIMES)?,
         thin_acks: table.get("thin_acks").map_or(Ok(false), |thin| thin.switch())?,
     })
+}
+
+fn policer(field: &Field<'_>) -> Result<Policer, ScenarioError> {
+    let table = field.table()?.only(POLICER_KEYS.keys, POLICER_ELSEWHERE)?;
+    let rate = table.need("rate", "\"5mbit\"")?.unit_in(&RATE)?;
+    Ok(Policer { rate, burst: table.need("burst", "\"100kb\"")?.unit_in(&BURSTS)? })
 }
 
 /// Reads a probability, a table as of tc-netem(8), or one of steps; no loss if none is possible.

@@ -121,7 +121,7 @@ impl Topology {
         let size = QdiscParameters::new(Kind::DropTail).with("limit", shaper.buffer.to_string().as_str());
         let queue = size.and_then(|size| size.resolve(side.rate));
         let queue = queue.map_err(|error| QueueError { link: link_name(scenario, link_of(hop)), error })?;
-        let side = LinkSide { queue, wire: Wire { shaper: None, ..side.wire.clone() }, ..side.clone() };
+        let side = LinkSide { queue, wire: Wire { policer: None, shaper: None, ..side.wire.clone() }, ..side.clone() };
         let kind = LinkKind { droptail: false, ..self.kind(side, source.metered_flows(hop)) };
         let (queue, number) = (link_of(hop), self.shapers.len() as u32);
         let buffer = self.add_link(&kind, source)?;
@@ -205,7 +205,7 @@ fn queue_side(side: &LinkSide) -> LinkSide {
     match &side.wire.shaper {
         None => side.clone(),
         Some(shaper) => {
-            let wire = Wire { shaper: side.wire.shaper.clone(), ..Wire::default() };
+            let wire = Wire { policer: side.wire.policer, shaper: side.wire.shaper.clone(), ..Wire::default() };
             LinkSide { rate: shaper.rate, delay: Duration::ZERO, queue: side.queue.clone(), wire }
         }
     }
@@ -250,7 +250,7 @@ impl QueueSource<'_, '_> {
             }
         };
         let impairments = Impairments::new(side, || self.seed.named("wire").named(&name()));
-        Ok(LinkQueue::Managed(Box::new(Managed::new(named, brought, metered.as_ref(), impairments))))
+        Ok(LinkQueue::Managed(Box::new(Managed::new(named, brought, metered.as_ref(), impairments, side.wire.policer))))
     }
 }
 

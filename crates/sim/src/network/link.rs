@@ -2,12 +2,13 @@
 
 use fairlane_qdisc::discipline::droptail::{Config, Drop};
 use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Qdisc, Rate, Size, Time};
-use fairlane_scenario::LinkSide;
+use fairlane_scenario::{LinkSide, Policer};
 use fairlane_traffic::TransmissionTime;
 
 use crate::measure::queue_meter::{FlowRanges, Meter};
 use crate::network::droptail_link::DroptailLink;
 use crate::network::impairments::Impairments;
+use crate::network::policer::Policing;
 use crate::network::shaper::ShapedPart;
 use crate::packet::Packet;
 use crate::schedule::timer::Timer;
@@ -80,6 +81,8 @@ pub(crate) struct Managed {
     /// The counts of this queue; `None` at host links and where only acknowledgements pass.
     pub(crate) meter: Option<Meter>,
     pub(crate) impairments: Option<Impairments>,
+    /// The policer in front of the discipline; `None` for links without one.
+    pub(crate) policing: Option<Box<Policing>>,
     /// The part of a link with a shaper; `None` for links without one.
     pub(crate) part: Option<ShapedPart>,
     /// The link has impairments or a shaper.
@@ -100,6 +103,7 @@ impl Managed {
         custom: bool,
         metered: Option<&FlowRanges>,
         impairments: Option<Impairments>,
+        policer: Option<Policer>,
     ) -> Self {
         let meter = metered.map(|ranges| Meter::new(ranges.iter().cloned()));
         let is_special = impairments.is_some();
@@ -111,6 +115,7 @@ impl Managed {
             release: Timer::off(),
             meter,
             impairments,
+            policing: policer.map(|policer| Box::new(Policing::new(policer))),
             part: None,
             is_special,
         }

@@ -11,7 +11,7 @@
 
 use std::mem;
 
-use fairlane_qdisc::{Duration, Qdisc, Status, Time};
+use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
 use fairlane_traffic::TransmissionTime;
 
 use crate::measure::accounting::QueueAccounting;
@@ -197,10 +197,13 @@ impl<O: Observer> Network<O> {
     /// Passes a packet that arrives to the discipline.
     #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: &Packet, at: &mut AtLink<'_>) {
-        let Managed { discipline, meter, .. } = &mut *at.managed;
+        let Managed { discipline, meter, policing, .. } = &mut *at.managed;
         self.records.show(discipline);
         let mut accounting = QueueAccounting { link: at.link, meter, records: &mut self.records };
         accounting.arrived(now, packet);
+        if policing.as_mut().is_some_and(|policing| policing.drops(now, packet.bytes)) {
+            return accounting.dropped(now, *packet, Reason::Policed);
+        }
         discipline.enqueue(now, *packet, &mut accounting);
         if O::ACTIVE {
             discipline.candidates(&mut |candidate| self.records.observer.compared(at.link, candidate));

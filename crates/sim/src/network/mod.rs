@@ -53,10 +53,11 @@
 //!
 //! # A new kind of link
 //!
-//! Effects of the wire, such as loss or jitter, belong in [`impairments`]. Another way of taking packets from the queue
-//! belongs in a file next to [`aggregation`] and [`shaper_events`]; `link_run::send_specially` chooses it. A queue is a
-//! discipline of `fairlane-qdisc`. [`build`](crate::build) makes the link (`build/topology.rs`) and decides whether it
-//! can be processed lazily (`build/routes.rs`), and `parallel/partition.rs` whether a run with it can be divided.
+//! Effects of the wire, such as loss or jitter, belong in [`impairments`], and drops in front of the queue in
+//! [`policer`]. Another way of taking packets from the queue belongs in a file next to [`aggregation`] and
+//! [`shaper_events`]; `link_run::send_specially` chooses it. A queue is a discipline of `fairlane-qdisc`.
+//! [`build`](crate::build) makes the link (`build/topology.rs`) and decides whether it can be processed lazily
+//! (`build/routes.rs`), and `parallel/partition.rs` whether a run with it can be divided.
 
 pub(crate) mod aggregation;
 pub(crate) mod boundary;
@@ -67,6 +68,7 @@ pub(crate) mod link_rates;
 pub(crate) mod link_run;
 pub(crate) mod opportunities;
 pub(crate) mod packet_path;
+pub(crate) mod policer;
 pub(crate) mod prefetch;
 pub(crate) mod route;
 pub(crate) mod shaper;

@@ -57,7 +57,7 @@ impl Topology {
     /// Returns the packets that the discipline of `link` has dropped so far.
     pub(crate) fn dropped(&self, link: u32) -> u64 {
         match &self.links[link as usize].queue {
-            LinkQueue::Managed(managed) => managed.discipline.counters().dropped_total().packets,
+            LinkQueue::Managed(managed) => managed.counters().dropped_total().packets,
             LinkQueue::Droptail(_) => 0,
         }
     }

@@ -251,7 +251,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         let (mut inside, mut dropped) = (network.events.packets() as u64, 0);
         for link in &network.topology.links {
             if let LinkQueue::Managed(managed) = &link.queue {
-                let (status, counters) = (managed.discipline.status(), managed.discipline.counters());
+                let (status, counters) = (managed.discipline.status(), managed.counters());
                 let (departed, lost) = (counters.departed, counters.dropped_total());
                 assert_eq!(counters.arrived.packets, departed.packets + lost.packets + status.packets as u64);
                 assert_eq!(counters.arrived.bytes, departed.bytes + lost.bytes + status.bytes);

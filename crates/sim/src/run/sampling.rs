@@ -52,7 +52,7 @@ impl Sampling {
 pub(crate) fn queue_sample(number: u32, link: &Link) -> Option<QueueSample> {
     let LinkQueue::Managed(managed) = &link.queue else { return None };
     managed.meter.as_ref()?;
-    let (status, counters) = (managed.discipline.status(), managed.discipline.counters());
+    let (status, counters) = (managed.discipline.status(), managed.counters());
     Some(QueueSample {
         link: number,
         arrived: counters.arrived,

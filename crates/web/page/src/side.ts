@@ -24,6 +24,7 @@ const REASONS: Readonly<Record<string, string>> = {
   label: "above the fair rate",
   expired: "too old",
   ack_filter: "superfluous acknowledgement",
+  policed: "over the policer's rate and burst",
   other: "another reason",
 };
 

@@ -357,7 +357,8 @@ impl<P: Packet> PenaltyBox<P> {
         match (rate, &mut self.bucket) {
             (Some(rate), Some(bucket)) => bucket.set_rate(rate),
             (Some(rate), None) => {
-                self.bucket = Some(TokenBucket::new(rate, u64::from(penalty_burst.get()) * red.avpkt.get()));
+                let burst = Bytes::new(u64::from(penalty_burst.get()) * red.avpkt.get());
+                self.bucket = Some(TokenBucket::new(rate, burst));
             }
             (None, _) => self.bucket = None,
         }

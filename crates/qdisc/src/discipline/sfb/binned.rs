@@ -137,7 +137,7 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
             generation: 0,
             moved: Time::ZERO,
             rehash: config.rehash,
-            bucket: TokenBucket::new(config.penalty_rate, config.penalty_burst.get()),
+            bucket: TokenBucket::new(config.penalty_rate, config.penalty_burst),
             seed,
             rolls: seed.stream("sfb"),
             rehashes: seed.stream("rehash"),
