@@ -44,12 +44,20 @@ const SHORTEST: &str = r#"
     rate = "2mbit"
 "#;
 
-/// The code points of RFC 2474, 2597, 3246, 5865 and 8622, each four times: two bits are ECN's.
+/// The code points of RFC 2474, 2597, 3246, 5865, 8622 and 9956, each four times: two bits are ECN's.
 #[test]
 fn a_traffic_class_is_its_code_point() {
-    for (class, dscp) in
-        [("cs0", 0), ("cs2", 16), ("cs7", 56), ("af11", 10), ("af43", 38), ("ef", 46), ("voice-admit", 44), ("le", 1)]
-    {
+    for (class, dscp) in [
+        ("cs0", 0),
+        ("cs2", 16),
+        ("cs7", 56),
+        ("af11", 10),
+        ("af43", 38),
+        ("ef", 46),
+        ("voice-admit", 44),
+        ("le", 1),
+        ("nqb", 45),
+    ] {
         let scenario = scenario(&format!("{SHORTEST}class = \"{class}\""));
         assert_eq!((scenario.flows[0].class, scenario.flows[1].class), (0, 4 * dscp), "{class}");
     }

@@ -62,8 +62,8 @@ pub(crate) fn sources() -> [(&'static str, Vec<SourceKeys>); 4] {
 }
 
 /// The code points of the DSCP that have a name, as bytes: class selectors (RFC 2474), assured forwarding (RFC 2597),
-/// expedited forwarding (RFC 3246), voice admit (RFC 5865) and lower effort (RFC 8622).
-pub(crate) const CLASSES: [(&str, u8); 23] = [
+/// expedited forwarding (RFC 3246), voice admit (RFC 5865), lower effort (RFC 8622) and non-queue-building (RFC 9956).
+pub(crate) const CLASSES: [(&str, u8); 24] = [
     ("cs0", 0),
     ("cs1", 8 << 2),
     ("cs2", 16 << 2),
@@ -87,6 +87,7 @@ pub(crate) const CLASSES: [(&str, u8); 23] = [
     ("ef", 46 << 2),
     ("voice-admit", 44 << 2),
     ("le", 1 << 2),
+    ("nqb", 45 << 2),
 ];
 
 /// Default range of the flows' starts, as in the CHOKe papers.
