@@ -273,18 +273,17 @@ fn red_pd_takes_from_the_greedy() -> Outcome {
     Ok(())
 }
 
-/// Would catch a box that leaks, or never opens: a flow at twice the link's rate is held at the box's rate for as long
-/// as it goes on, the others get what they send, and when it has stopped it is released.
+/// Would catch a box that leaks, or that holds a flow back on a link with room: a flow at twice the link's rate gets
+/// what the others leave, 10 − 8 · 0.8 Mbit/s, and they get what they send. When it has stopped it is released.
 #[test]
-fn the_penalty_box_holds_a_flood_at_its_rate() -> Outcome {
+fn the_penalty_box_restricts_in_times_of_congestion() -> Outcome {
     let mut rates = vec![0.8; 8];
     rates.push(2.0 * LINK);
     let given = [&RED[..], &[("penalty_rate", "400kbit")]].concat();
     let mut bench = Bench::new(build(Kind::RedPenaltyBox, &given)?, &rates);
     let goodputs = bench.goodputs(10.0, 60.0);
-    assert!((goodputs[8] / 0.4 - 1.0).abs() < 0.05, "{goodputs:?}");
-    assert!(goodputs[..8].iter().all(|goodput| (goodput / 0.8 - 1.0).abs() < 0.02), "{goodputs:?}");
-    assert!(bench.drops.0.iter().all(|(flow, reason)| *flow == 8 && *reason == Reason::RatePenalty));
+    assert!((goodputs[8] / 3.6 - 1.0).abs() < 0.01, "{goodputs:?}");
+    assert!(goodputs[..8].iter().all(|goodput| (goodput / 0.8 - 1.0).abs() < 0.01), "{goodputs:?}");
     // It stops for three periods of 5 s, and starts again at a rate that it may send.
     bench.flows[8] = (bench.now + Duration::from_secs(16.0), 1.0);
     let goodputs = bench.goodputs(20.0, 10.0);
@@ -292,15 +291,17 @@ fn the_penalty_box_holds_a_flood_at_its_rate() -> Outcome {
     Ok(())
 }
 
-/// The weakness of the box: a log shows only the heaviest flow, and once that is in the box no drops show the next
-/// (Feng, Kandlur, Saha, Shin, "Stochastic Fair Blue", INFOCOM 2001, section V-A).
+/// The weakness of the box: one flow is judged a period, the one that dominates the log (Feng, Kandlur, Saha, Shin,
+/// "Stochastic Fair Blue", INFOCOM 2001, section V-A). So the second of two floods goes on until the first is in the
+/// box; flows below an equal share never are.
 #[test]
-fn the_penalty_box_catches_only_the_heaviest() -> Outcome {
-    let mut bench = Bench::new(build(Kind::RedPenaltyBox, &RED)?, &[8.0, 5.0, 1.0, 1.0]);
-    bench.goodputs(5.0, 60.0);
+fn the_penalty_box_catches_the_heaviest_first() -> Outcome {
+    let mut bench = Bench::new(build(Kind::RedPenaltyBox, &RED)?, &[20.0, 9.0, 1.0, 1.0]);
+    bench.goodputs(0.0, 60.0);
     let boxed: Vec<u64> =
         bench.drops.0.iter().filter(|(_, reason)| *reason == Reason::RatePenalty).map(|(flow, _)| *flow).collect();
-    assert!(boxed.len() > 50_000);
-    assert!(boxed.iter().all(|flow| *flow == 0));
+    let second = boxed.iter().position(|flow| *flow == 1).unwrap_or_default();
+    assert!(second > 10 && boxed[..second].iter().all(|flow| *flow == 0), "{second}");
+    assert!(boxed.iter().all(|flow| *flow < 2));
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! A slow RED with a penalty box, from the paper (Floyd, Fall, IEEE/ACM ToN 7(4), 1999): every period is
-//! evaluated, and the log is a list.
+//! evaluated, and the log is a list. Flows are restricted while RED's average is at `min` or above.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Size, Time};
 
@@ -145,11 +145,12 @@ impl Slow for PenaltyBox {
             self.tokens = filled.min(self.s.burst * BYTE);
             self.filled = now;
             let price = u128::from(p.bytes) * BYTE;
-            if self.tokens < price {
+            if self.tokens >= price {
+                self.tokens -= price;
+            } else if self.red.avg >= self.red.s.min {
                 self.line.drop(p, Reason::RatePenalty);
                 return;
             }
-            self.tokens -= price;
         }
         self.arrived += size;
         if !self.red.pass(&mut self.line, p) {

@@ -169,6 +169,11 @@ impl RedCore {
         self.average
     }
 
+    /// Tells whether there is congestion: the average is not below `min`.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.average >= self.min
+    }
+
     /// Returns the occupancy in the average's unit.
     pub(crate) fn occupancy<P: Packet>(&self, buffer: &Buffer<P>) -> f64 {
         // Both are far below 2^63, and a signed number is converted by one instruction.

@@ -260,7 +260,7 @@ impl Prefilter {
         let Some(filter) = &mut flow.filter else { return false };
         let hit = filter.rolls(self.rolls.unit());
         // A flow that responds is left alone while there is no congestion.
-        let congested = red.average() >= red.thresholds().0 && backlog > 1;
+        let congested = red.is_congested() && backlog > 1;
         if hit && (filter.unresponsive || congested) {
             filter.passed = 0.0;
             flow.filtered += u64::from(bytes);

@@ -3,18 +3,19 @@
 //! RED drops packets of each flow in proportion to what the flow sends. So a flow's part of the logged drops estimates
 //! its part of the arrivals. Once a period the flow with most bytes in the log is put to three tests: does it send more
 //! than a TCP would at this drop rate, did it keep its rate although the drop rate rose, and is its part of the drops
-//! far above an equal share. A flow that fails a test goes into the box: its packets need tokens from a bucket that all
-//! flows in the box share before they reach RED. It is released when it has sent less than the test allows for two
-//! periods in a row.
+//! far above an equal share. A flow that fails a test goes into the box: in times of congestion its packets need tokens
+//! from a bucket that all flows in the box share before they reach RED. It is released when it has sent less than the
+//! test allows for two periods in a row.
 //!
 //! **Source.** Floyd, Fall, "Promoting the Use of End-to-End Congestion Control in the Internet", IEEE/ACM ToN 7(4),
 //! 1999: the tests for flows that are not TCP-friendly, unresponsive, or using disproportionate bandwidth.
 //!
 //! **Deviations.** Assumptions are the length of a period, the size of the log, the rate of the box, and how far the
-//! drop rate must rise for the second test: fourfold, against the lowest drop rate so far. A period is judged at the
-//! first arrival after its end. It ends early, but not within a round-trip time, when the log is full. One flow is
-//! judged a period. A flow in the box must fall below the bound that it exceeded, because in the box it has no drops
-//! that would give a new one. A mark counts as a drop does.
+//! drop rate must rise for the second test: fourfold, against the lowest drop rate so far. The paper restricts flows in
+//! times of congestion only; here these are the times when RED's average is not below `min`, as RED-PD has it for flows
+//! that respond. A period is judged at the first arrival after its end. It ends early when the log is full, but not
+//! within a round-trip time. One flow is judged a period. A flow in the box must fall below the bound that it exceeded,
+//! because in the box it may have no drops that would give a new one. A mark counts as a drop does.
 //!
 //! **Cost.** RED's, and a lookup of the flow while any flow is in the box. At the end of a period the log is sorted.
 
@@ -371,7 +372,8 @@ impl<P: Packet> Qdisc<P> for PenaltyBox<P> {
         monitor.advance(now);
         let (flow, bytes) = (packet.flow(), packet.bytes());
         red.arrive(now, &packet);
-        if monitor.count(flow, bytes) && bucket.as_mut().is_some_and(|bucket| !bucket.take(now, bytes)) {
+        let exceeds = monitor.count(flow, bytes) && bucket.as_mut().is_some_and(|bucket| !bucket.take(now, bytes));
+        if exceeds && red.core.is_congested() {
             return red.buffer.discard(now, packet, Reason::RatePenalty, sink);
         }
         let fate = red.decide(now, packet, sink);

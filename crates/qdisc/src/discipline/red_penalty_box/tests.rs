@@ -166,8 +166,14 @@ fn of_equal_suspects_the_smallest_key_is_taken() {
 fn the_rate_of_the_box_follows_the_link() {
     let [slow, fast] = [8_000_000, 16_000_000].map(Rate::from_bits_per_second);
     let given = Some(Rate::from_bits_per_second(160_000));
-    let (defaults, bandwidth) =
-        (RedParameters::default(), RedParameters { bandwidth: Some(slow), ..RedParameters::default() });
+    // RED finds ten packets of another flow: there is congestion, but too little for a drop.
+    let defaults = RedParameters {
+        min: Size::packets(1),
+        weight: 1.0,
+        probability: f64::MIN_POSITIVE,
+        ..RedParameters::default()
+    };
+    let bandwidth = RedParameters { bandwidth: Some(slow), ..defaults };
     for (penalty_rate, red, link, expected) in [
         (None, defaults, None, 400),
         (None, defaults, Some(slow), 50),
@@ -180,11 +186,15 @@ fn the_rate_of_the_box_follows_the_link() {
         let mut queue = PenaltyBox::<SimplePacket>::new(config, Seed::new(1)).unwrap();
         link.into_iter().for_each(|rate| queue.link_rate(rate));
         queue.monitor.put_into_box(FlowKey::new(7), 1.0);
+        for _ in 0..10 {
+            assert_eq!(queue.enqueue(Time::ZERO, SimplePacket::new(8, 1000), &mut ()), Fate::Queued);
+        }
         // 400 packets of 1000 bytes in a second, of which the burst is one.
         for n in 0..=400 {
             let now = Time::from_nanos(n * 2_500_000);
-            queue.enqueue(now, SimplePacket::new(7, 1000), &mut ());
-            queue.dequeue(now, &mut ());
+            if !queue.enqueue(now, SimplePacket::new(7, 1000), &mut ()).is_dropped() {
+                queue.dequeue(now, &mut ());
+            }
         }
         assert_eq!(queue.counters().departed.packets, expected + 1, "{penalty_rate:?} {link:?}");
     }
