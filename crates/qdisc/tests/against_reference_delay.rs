@@ -302,13 +302,14 @@ proptest! {
     }
 
     #[test]
-    fn dualpi2_decides_as_the_reference((given, settings) in pi2_setup(), ramp: bool, from in 1_u64..20, range in 1_u64..20, behind in 0_usize..3, percent in 0_i64..101, script in script(), seed: u64) {
+    fn dualpi2_decides_as_the_reference((given, settings) in pi2_setup(), ramp: bool, from in 1_u64..20, range in 1_u64..20, behind in 0_usize..3, spared in 0_u64..4, percent in 0_i64..101, script in script(), seed: u64) {
         let given = given
             .with("laqm", if ramp { "ramp" } else { "step" })
             .with("step_thresh", millis(from))
             .with("min_thresh", millis(from))
             .with("range", millis(range))
             .with("min_qlen_step", behind)
+            .with("spare_mtus", spared)
             .with("classic_protection", percent);
         let queue = given.build(Kind::DualPi2, &host(seed))?;
         let native = if ramp {
@@ -317,7 +318,7 @@ proptest! {
             pi2::Native::Step(millis(from))
         };
         let mut slow = pi2::DualPi2 {
-            settings, native, behind, percent, l: Vec::new(), c: Vec::new(), sums: [0.0; 2], credit: None,
+            settings, native, behind, spared, percent, l: Vec::new(), c: Vec::new(), sums: [0.0; 2], credit: None,
             pi: pi2::Pi::default(), events: Vec::new(),
         };
         compare(queue, &mut slow, &script)?;

@@ -14,7 +14,13 @@ fn defaults_are_those_of_the_manuals() -> Result<(), ParameterError> {
     let pie = [&pie[..], &[("bytemode", "false"), ("dq_rate_estimator", "false"), ("max_burst", "150ms")]].concat();
     let pi2 = [("target", "15ms"), ("tupdate", "16ms"), ("alpha", "0.16"), ("beta", "3.2")];
     let pi2 = [&pi2[..], &[("limit", "10000p"), ("coupling_factor", "2"), ("drop_overload", "true")]].concat();
-    let dual = [("laqm", "step"), ("step_thresh", "1ms"), ("min_qlen_step", "0"), ("classic_protection", "10")];
+    let dual = [
+        ("laqm", "step"),
+        ("step_thresh", "1ms"),
+        ("min_qlen_step", "0"),
+        ("spare_mtus", "0"),
+        ("classic_protection", "10"),
+    ];
     for (kind, table) in [
         (Kind::Codel, [&codel[..], &[("limit", "1000p"), ("ecn", "false")]].concat()),
         (Kind::FqCodel, [&codel[..], &fq, &[("ecn", "true"), ("drop_batch", "64")]].concat()),

@@ -320,6 +320,7 @@ impl Translation {
         self.pair("min_qlen_step", config.min_qlen_step);
         self.pair("classic_protection", config.classic_protection);
         self.differs(matches!(config.laqm, Laqm::Ramp { .. }), "sch_dualpi2 marks by a step, not by a ramp");
+        self.differs(config.spare_mtus != 2, "sch_dualpi2's controller spares the last 3028 bytes: spare_mtus = 2");
         self.differs(coupling_factor.fract() != 0.0, "sch_dualpi2's coupling factor is a whole number");
     }
 

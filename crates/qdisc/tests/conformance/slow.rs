@@ -350,6 +350,7 @@ fn delays(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
             settings: PI2,
             native: pi2::Native::Step(millis(1)),
             behind: 0,
+            spared: 0,
             percent: 10,
             l: queue,
             c: Vec::new(),

@@ -116,6 +116,8 @@ pub(crate) struct DualPi2 {
     pub(crate) native: Native,
     /// The packets that must stay behind in the L queue for its own marks.
     pub(crate) behind: usize,
+    /// The packets of 1514 bytes that must be left for p'.
+    pub(crate) spared: u64,
     /// The classic queue's weight, in percent.
     pub(crate) percent: i64,
     pub(crate) l: Queue,
@@ -167,13 +169,15 @@ impl Slow for DualPi2 {
     fn dequeue(&mut self, now: Time) {
         self.pi.run(&self.settings, now, &[&self.l, &self.c]);
         let first = 1514 * (self.percent - (100 - self.percent));
-        let (p_cl, p_c) = (self.settings.k * self.pi.p, self.pi.p * self.pi.p);
-        let overload = self.settings.drop_overload && p_cl >= 1.0;
         while !(self.l.is_empty() && self.c.is_empty()) {
             let both = !self.l.is_empty() && !self.c.is_empty();
             let credit = self.credit.unwrap_or(first);
             let from_l = self.c.is_empty() || (both && credit <= 0);
             let (p, arrived) = if from_l { self.l.remove(0) } else { self.c.remove(0) };
+            let spared = bytes(&self.l) + bytes(&self.c) < 1514 * self.spared;
+            let p_prime = if spared { 0.0 } else { self.pi.p };
+            let (p_cl, p_c) = (self.settings.k * p_prime, p_prime * p_prime);
+            let overload = self.settings.drop_overload && p_cl >= 1.0;
             let (dropped, marked) = if from_l {
                 if overload {
                     let dropped = self.recur(0, p_c);

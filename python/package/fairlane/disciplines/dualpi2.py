@@ -41,6 +41,8 @@ class DualPi2(QueueConfig):
             above 0. Default: 400us, RFC 9332.
         min_qlen_step: Packets that must stay behind in the L queue for its own marks. Whole number, 0..65536. Default:
             0, as tc(8); 1, RFC 9332's Th_len, with ``laqm = ramp``.
+        spare_mtus: Packets of 1514 bytes that must stay behind in both queues together for a signal of the controller.
+            Whole number, 0..65536. Default: 0, RFC 9332; Linux has 2.
         classic_protection: Percent of the link that the classic queue is sure of while both queues have packets. Whole
             number, 0..100. Default: 10, as tc(8).
     """
@@ -73,6 +75,7 @@ class DualPi2(QueueConfig):
         min_thresh: str | float | None = None,
         range: str | float | None = None,
         min_qlen_step: int | None = None,
+        spare_mtus: int | None = None,
         classic_protection: int | None = None,
     ) -> None:
         super().__init__(
@@ -90,6 +93,7 @@ class DualPi2(QueueConfig):
                 "min_thresh": min_thresh,
                 "range": range,
                 "min_qlen_step": min_qlen_step,
+                "spare_mtus": spare_mtus,
                 "classic_protection": classic_protection,
             }
         )

@@ -38,6 +38,9 @@ pub struct Config {
     /// The packets that must stay behind a packet in the L queue for the queue's own mark, 0 to 65536. Default: 0,
     /// as tc-dualpi2(8); RFC 9332 has 1 with [`Laqm::Ramp`] (Th_len).
     pub min_qlen_step: u32,
+    /// The packets of 1514 bytes that must stay behind in both queues together for a signal of the controller, 0 to
+    /// 65536. Default: 0, as RFC 9332, which has no such rule; Linux has 2.
+    pub spare_mtus: u32,
     /// The percentage of the link, 0 to 100, that the classic queue is sure of while both queues have packets. Default:
     /// 10, as tc-dualpi2(8).
     pub classic_protection: u32,
@@ -75,6 +78,7 @@ impl Default for Config {
             pi: pi2::PiParameters::default(),
             laqm: Laqm::default(),
             min_qlen_step: 0,
+            spare_mtus: 0,
             classic_protection: 10,
         }
     }
@@ -93,6 +97,7 @@ impl Config {
             }
         }
         check::count("min_qlen_step", self.min_qlen_step, 0..=65_536)?;
+        check::count("spare_mtus", self.spare_mtus, 0..=65_536)?;
         check::count("classic_protection", self.classic_protection, 0..=100)
     }
 }
@@ -158,6 +163,8 @@ pub struct DualPi2<P> {
     room: Room,
     core: PiCore,
     native: NativeMarks,
+    /// The controller signals no packet that leaves fewer bytes behind.
+    spare: u64,
     /// The classic queue's weight, in percent.
     classic_weight: i64,
     scalable: Lane<P>,
@@ -179,6 +186,7 @@ impl<P: Packet> DualPi2<P> {
             room: Room::of(config.limit),
             core: PiCore::new(config.pi),
             native: NativeMarks::new(config.laqm, config.min_qlen_step),
+            spare: MTU * u64::from(config.spare_mtus),
             classic_weight,
             scalable: Lane::new(),
             classic: Lane::new(),
@@ -215,6 +223,10 @@ impl<P: Packet> DualPi2<P> {
 
     /// Decides on a packet of the L queue that `waited`.
     fn test_scalable(&mut self, waited: Duration) -> PiVerdict {
+        if self.bytes() < self.spare {
+            let native = self.native.likelihood(waited, self.scalable.fifo.packets());
+            return if self.scalable.recur(native) { PiVerdict::Mark } else { PiVerdict::Pass };
+        }
         let coupled = self.core.scalable();
         let overload = self.core.is_overloaded();
         if overload {
@@ -231,7 +243,7 @@ impl<P: Packet> DualPi2<P> {
     fn test_classic(&mut self, ecn_capable: bool) -> PiVerdict {
         let overload = self.core.is_overloaded();
         let classic = self.core.classic();
-        if !self.classic.recur(classic) {
+        if self.bytes() < self.spare || !self.classic.recur(classic) {
             PiVerdict::Pass
         } else if ecn_capable && !overload {
             PiVerdict::Mark
@@ -243,8 +255,11 @@ impl<P: Packet> DualPi2<P> {
 
 /// Returns the credit after an idle time: the heavier queue is served first, by one packet.
 const fn first_credit(classic_weight: i64) -> i64 {
-    1514 * (2 * classic_weight - PERCENT)
+    MTU as i64 * (2 * classic_weight - PERCENT)
 }
+
+/// The largest packet on Ethernet, with its header.
+const MTU: u64 = 1514;
 
 /// The sum of the two queues' weights.
 const PERCENT: i64 = 100;

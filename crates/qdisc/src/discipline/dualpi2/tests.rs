@@ -32,6 +32,25 @@ fn signals(queue: &mut DualPi2<SimplePacket>, packet: SimplePacket) -> (u64, u64
     )
 }
 
+/// Linux's rule by hand: the controller signals no packet that leaves less than 3028 bytes behind, in both queues, at
+/// any p'; the step marks all the same. Would catch a rule for one queue's bytes alone.
+#[test]
+fn the_last_packets_are_spared() {
+    for (behind, spared) in [([0, 0], true), ([1514, 1513], true), ([1514, 1514], false), ([0, 3028], false)] {
+        let mut queue = dual(10, 0.3);
+        queue.spare = 2 * MTU;
+        let [of_scalable, of_classic] = behind;
+        for packet in [scalable(of_scalable), classic(of_classic)].into_iter().filter(|packet| packet.bytes() > 0) {
+            queue.enqueue(Time::ZERO, packet, &mut ());
+        }
+        let dropped = (0..100).any(|_| queue.test_classic(false) == PiVerdict::Drop);
+        let marked = (0..100).any(|_| queue.test_scalable(Duration::ZERO) == PiVerdict::Mark);
+        assert_eq!((dropped, marked), (!spared, !spared), "{behind:?}");
+        let late = (0..100).map(|_| queue.test_scalable(Duration::from_millis(1)));
+        assert!(late.skip(1).all(|verdict| verdict == PiVerdict::Mark), "{behind:?}");
+    }
+}
+
 /// p_CL = k p' and p_C = p'^2 (RFC 9332, section 2.1), evenly spread, so exact to one signal.
 #[test]
 fn signals_are_coupled() {

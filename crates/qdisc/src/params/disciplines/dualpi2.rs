@@ -31,6 +31,7 @@ pub(crate) const INFO: Info = Info {
         MIN_THRESH,
         RANGE,
         MIN_QLEN_STEP,
+        SPARE_MTUS,
         CLASSIC_PROTECTION,
     ],
 };
@@ -67,6 +68,12 @@ const MIN_QLEN_STEP: Parameter = parameter(
     "packets that must stay behind in the L queue for its own marks",
 )
 .elsewhere(&["Th_len"]);
+const SPARE_MTUS: Parameter = parameter(
+    "spare_mtus",
+    Domain::Count { min: 0, max: 65_536, infinite: false },
+    "0, RFC 9332; Linux has 2",
+    "packets of 1514 bytes that must stay behind in both queues together for a signal of the controller",
+);
 const CLASSIC_PROTECTION: Parameter = parameter(
     "classic_protection",
     Domain::Count { min: 0, max: 100, infinite: false },
@@ -79,6 +86,7 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     let limit = r.limit_or(Origin::Default("as tc(8)"), otherwise.limit)?;
     let pi = resolve_pi(r)?;
     let (laqm, min_qlen_step) = resolve_laqm(r)?;
+    let spare_mtus = r.take("spare_mtus", Origin::Default("RFC 9332"), otherwise.spare_mtus)?;
     let classic_protection = r.take("classic_protection", Origin::Default("as tc(8)"), otherwise.classic_protection)?;
     if classic_protection == 0 {
         r.warn("classic_protection 0: scalable flows that do not react starve the classic ones".into());
@@ -88,7 +96,7 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
             "classic_protection {classic_protection}: the L queue waits for the classic one, and its delay is no longer low"
         ));
     }
-    Ok(Config { limit, pi, laqm, min_qlen_step, classic_protection })
+    Ok(Config { limit, pi, laqm, min_qlen_step, spare_mtus, classic_protection })
 }
 
 /// Resolves the L queue's own marks.
