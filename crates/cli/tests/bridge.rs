@@ -181,6 +181,68 @@ fn a_reload_and_the_metrics() {
     });
 }
 
+/// The first host has two more addresses, and the second one too. While a direction's queue is full, frames whose far
+/// address is exempt pass at once, also after a reload; at 80 kbit/s the others wait for 4 s. A near address exempts
+/// nothing.
+#[test]
+fn exempt_frames_do_not_wait() {
+    between_hosts(|hosts| {
+        let place = Place::new();
+        let write = |exempt: &str| {
+            let rates = "bridge = \"lan0,wan0\"\nup = \"80kbit\"\ndown = \"80kbit\"\nmetrics = 9277\n";
+            let queue = "queue = { kind = \"droptail\", limit = \"40p\" }";
+            place.write("router.toml", &format!("{rates}exempt = [\"{exempt}\", \"10.77.4.1\"]\n{queue}\n"))
+        };
+        let mut running = Running::start(&["--config", &write("10.77.5.0/24")]);
+        for (host, number) in hosts.iter().zip([1, 2]) {
+            host.run(move || {
+                for network in [5, 6] {
+                    tool("ip", &format!("address add 10.77.{network}.{number}/24 dev h0"));
+                }
+            });
+        }
+        introduce(hosts);
+        let ends = |down: bool| if down { (1, 0) } else { (0, 1) };
+        let send = |down: bool, network: u8, packets: u32| {
+            let (from, to) = ends(down);
+            let receiver = hosts[to].run(move || running::listen(&format!("10.77.{network}.{}:7777", to + 1)));
+            receiver.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+            hosts[from].run(move || {
+                let sender = UdpSocket::bind(format!("10.77.{network}.{}:0", from + 1)).unwrap();
+                let to = format!("10.77.{network}.{}:7777", to + 1);
+                (0..packets).for_each(|_| drop(sender.send_to(&[1; 972], &to)));
+            });
+            receiver
+        };
+        let arrive = |receiver: &UdpSocket| (0..20).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count();
+        // Addresses are asked for before the queues are full.
+        for (down, network) in [(false, 5), (false, 6), (true, 5), (true, 6)] {
+            assert!((0..20).any(|_| send(down, network, 1).recv(&mut [0; 2000]).is_ok()));
+        }
+        for (exempt, other) in [(5, 6), (6, 5)] {
+            for down in [false, true] {
+                send(down, 4, 100);
+                let passed = send(down, exempt, 20);
+                assert_eq!(arrive(&passed), 20, "{:#}", state());
+                let waits = send(down, other, 20);
+                waits.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+                assert_eq!(arrive(&waits), 0, "{:#}", state());
+            }
+            settle();
+            for (way, key) in [("up", "out"), ("down", "in")] {
+                let (of, number) = (&state()[way], |value: &serde_json::Value| value.as_u64().unwrap());
+                let frames = &of["bridge"][key];
+                assert!(number(&frames["exempt"]) >= 20, "{of:#}");
+                let received = number(&of["arrived"]["packets"]) + number(&frames["exempt"]);
+                assert_eq!(number(&frames["received"]), received, "{of:#}");
+            }
+            write("10.77.6.0/24");
+            running.signal(Signal::SIGHUP);
+            running.wait_for("direction=\"down\" rate=80kbit");
+        }
+    });
+}
+
 /// Sends datagrams until one arrives: hosts keep few packets while they ask for an address.
 fn introduce(hosts: &[Node; 2]) {
     assert!((0..20).any(|_| through(hosts, 1) == 1));

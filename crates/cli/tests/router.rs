@@ -18,6 +18,8 @@ mod autorate;
 mod clock;
 #[path = "router/directions.rs"]
 mod directions;
+#[path = "router/exempt.rs"]
+mod exempt;
 #[path = "router/guard.rs"]
 mod guard;
 #[path = "router/interfaces.rs"]
@@ -62,6 +64,7 @@ fn it_holds_in_a_guest_with_other_firewalls() {
         "nftables::the_routers_table_queues",
         "nftables::hosts_behind_translation_are_told",
         "directions::both_directions_have_their_rate",
+        "exempt::exempt_packets_do_not_wait",
         "guard::packets_pass_while_the_router_stands_still",
         "interfaces::a_renamed_interface_is_followed",
         "interfaces::an_interface_that_goes_and_comes_back_is_queued",

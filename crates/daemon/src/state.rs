@@ -134,6 +134,7 @@ pub(crate) struct Bridge {
 pub(crate) struct DirectionCounts {
     pub(crate) received: u64,
     pub(crate) forwarded: u64,
+    pub(crate) exempt: u64,
     pub(crate) kernel_dropped: u64,
     pub(crate) joined: u64,
     pub(crate) unfit: u64,

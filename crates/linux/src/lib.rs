@@ -54,6 +54,7 @@ pub use nfqueue::proc::{KernelQueue, kernel_queue, kernel_queues};
 pub use nfqueue::queue_numbers::Queues;
 pub use nfqueue::socket::{BindError, QueueSocket, ReceiveBuffer, Received};
 pub use packet::classifier::{Classifier, PacketNeeds};
+pub use packet::exempt::{Exempt, Prefix};
 pub use packet::link_layer::{Framing, LinkLayer};
 pub use router::config::{BridgeConfig, BridgeDirections, DataPath, Link, QueueConfig, RouterConfig};
 pub use router::handle::RouterHandle;

@@ -16,6 +16,7 @@ use nix::net::if_::if_nametoindex;
 
 use crate::nfqueue::proc::kernel_queues;
 use crate::nfqueue::queue_numbers::Queues;
+use crate::packet::exempt::Exempt;
 use crate::sys::interface_info;
 use crate::sys::lock_file::Lock;
 use crate::sys::rtnetlink::RouteSocket;
@@ -39,6 +40,7 @@ pub struct Rules {
     queues: Queues,
     interfaces: Vec<String>,
     bits: MarkBits,
+    exempt: Exempt,
 }
 
 /// The packets of an interface that are queued.
@@ -154,7 +156,7 @@ impl Rules {
                 once.push(name.clone());
             }
         }
-        Ok(Self { direction, queues, interfaces: once, bits })
+        Ok(Self { direction, queues, interfaces: once, bits, exempt: Exempt::default() })
     }
 
     /// Returns the same rules for other interfaces, which need not exist.
@@ -164,6 +166,12 @@ impl Rules {
     pub fn with_interfaces(&self, interfaces: &[String]) -> Result<Self, RuleError> {
         interfaces.iter().try_for_each(|name| check_name(name))?;
         Ok(Self { interfaces: interfaces.to_vec(), ..self.clone() })
+    }
+
+    /// Returns the same rules, which do not queue packets that leave to these addresses or arrive from them.
+    #[must_use]
+    pub fn exempting(self, exempt: Exempt) -> Self {
+        Self { exempt, ..self }
     }
 
     /// Returns the names of the interfaces.
@@ -425,6 +433,7 @@ mod tests {
             queues: 7.into(),
             interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()],
             bits: MarkBits { passed: 0x2000_0000, ce: 0x4000_0000 },
+            exempt: Exempt::default(),
         }
     }
 

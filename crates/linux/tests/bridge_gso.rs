@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use common::bridged::{INSIDE, OUTSIDE, SENDER6, bridged, config, droptail, introduce, start};
 use common::tags::{capture_with_tags, captured_with_tags, send_joined};
 use common::{Lab, PORT, RECEIVER, RECOVERY, Wrong, drain, ip, listen, tool, undisturbed};
-use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, Report, Router, RouterConfig};
+use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, Exempt, Report, Router, RouterConfig};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sys::socket::{setsockopt, sockopt};
 
@@ -27,7 +27,13 @@ const SETTLING: Duration = Duration::from_millis(500);
 
 fn router(discipline: &QdiscParameters, rate: f64, gso: bool) -> RouterConfig {
     let (inside, outside) = (INSIDE.to_owned(), OUTSIDE.to_owned());
-    let path = DataPath::Bridge(BridgeConfig { inside, outside, gso, directions: BridgeDirections::Both });
+    let path = DataPath::Bridge(BridgeConfig {
+        inside,
+        outside,
+        gso,
+        directions: BridgeDirections::Both,
+        exempt: Exempt::default(),
+    });
     RouterConfig { path, ..config(discipline, Rate::from_bits_per_second(rate as u64)) }
 }
 

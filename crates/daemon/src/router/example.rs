@@ -1,6 +1,6 @@
 //! Settings, and a report in which no two numbers are the same, for tests of their output formats.
 
-use fairlane_linux::{BridgeCounts, DirectionCounts, FlowsBy, KernelQueue, Report};
+use fairlane_linux::{BridgeCounts, DirectionCounts, Exempt, FlowsBy, KernelQueue, Report};
 use fairlane_qdisc::{Count, Counters, Duration, Reason, Time};
 
 use super::settings::Settings;
@@ -14,6 +14,7 @@ pub(super) fn settings() -> Settings {
         chosen: None,
         flows: FlowsBy::AddressPair,
         interfaces: vec!["eth7".to_owned()],
+        exempt: Exempt::default(),
         ours: None,
         drain: Duration::ZERO,
         metrics: Metrics::Off,
@@ -57,6 +58,7 @@ pub(super) fn bridge() -> BridgeCounts {
         no_memory: first + 4,
         refused: first + 5,
         gso_frames: first + 6,
+        exempt: first + 7,
     };
     BridgeCounts { forward: way(31), reverse: way(41) }
 }

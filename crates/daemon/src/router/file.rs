@@ -17,7 +17,7 @@ use super::file_value::{Scalar, Source, switch};
 use crate::args::router::{self as args, FileOptions};
 
 /// The keys that a file may have.
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "path",
     "queue-num",
     "bridge",
@@ -25,6 +25,7 @@ const KEYS: [&str; 19] = [
     "up",
     "down",
     "interface",
+    "exempt",
     "overhead",
     "mpu",
     "framing",
@@ -104,7 +105,8 @@ fn parse(name: &str, text: &str) -> Result<FileSettings, Failure> {
             "rate" => options.rate = Some(scalar.read(values::rate)?),
             "up" => options.up = Some(scalar.read(values::rate)?),
             "down" => options.down = Some(scalar.read(values::rate)?),
-            "interface" => options.interface = interfaces(&scalar)?,
+            "interface" => options.interface = list(&scalar, |text| Ok(text.to_owned()))?,
+            "exempt" => options.exempt = list(&scalar, str::parse)?,
             "overhead" => options.overhead = Some(scalar.read(args::overhead)?),
             "mpu" => options.mpu = Some(scalar.read(args::mpu)?),
             "framing" => options.framing = Some(scalar.read(choice)?),
@@ -135,12 +137,11 @@ fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
     })
 }
 
-/// Reads one interface, or a list of them.
-fn interfaces(scalar: &Scalar<'_>) -> Result<Vec<String>, Failure> {
-    let name = |text: &str| Ok(text.to_owned());
+/// Reads one value, or a list of them.
+fn list<T>(scalar: &Scalar<'_>, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, Failure> {
     match scalar.value.get_ref() {
-        DeValue::Array(items) => items.iter().map(|value| Scalar { value, ..*scalar }.read(name)).collect(),
-        _ => Ok(vec![scalar.read(name)?]),
+        DeValue::Array(items) => items.iter().map(|value| Scalar { value, ..*scalar }.read(&read)).collect(),
+        _ => Ok(vec![scalar.read(read)?]),
     }
 }
 

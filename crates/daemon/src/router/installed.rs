@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use fairlane_console::{Failure, Stopwatch};
-use fairlane_linux::{Firewall, Leftover, RuleChanges, RuleError, Rules, leftovers, remove_rules};
+use fairlane_linux::{Exempt, Firewall, Leftover, RuleChanges, RuleError, Rules, leftovers, remove_rules};
 use tracing::{error, info, warn};
 
 use super::guard::Guard;
@@ -179,21 +179,26 @@ impl InstalledRules {
         }
     }
 
-    /// Installs `rules` for other interfaces in place of those in use, which are put back if that fails.
+    /// Returns the rules with other exempt addresses.
+    pub(super) fn exempting(&self, exempt: &Exempt) -> Vec<Rules> {
+        self.rules.iter().map(|rules| rules.clone().exempting(exempt.clone())).collect()
+    }
+
+    /// Installs `rules` in place of those in use, which are put back if that fails.
     pub(super) fn replace(&mut self, rules: &[Rules]) -> Result<(), Failure> {
         if let Err(error) = rules.iter().try_for_each(|rules| self.firewall.install(rules)) {
             self.put_back();
             return Err(refused(&error));
         }
+        let names = |rules: &[Rules]| rules.first().map_or_else(Vec::new, |rules| rules.interfaces().to_vec());
+        let interfaces = names(rules);
+        if interfaces != names(&self.rules) {
+            self.interfaces = WatchedInterfaces::new(&interfaces);
+        }
         self.rules = rules.to_vec();
-        self.interfaces = WatchedInterfaces::new(rules.first().map_or(&[], |rules| rules.interfaces()));
         self.have_checked();
-        info!(interfaces = self.interfaces_shown(), "rules installed for other interfaces");
+        info!(interfaces = interfaces.join(", "), "other rules installed");
         Ok(())
-    }
-
-    fn interfaces_shown(&self) -> String {
-        self.rules.first().map_or_else(String::new, |rules| rules.interfaces().join(", "))
     }
 
     fn put_back(&mut self) {

@@ -233,9 +233,10 @@ fn of_queue(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
 /// A count of a bridge's frames: name, help and value.
 type BridgeCount = (&'static str, &'static str, fn(&DirectionCounts) -> u64);
 
-const BRIDGE_COUNTS: [BridgeCount; 7] = [
+const BRIDGE_COUNTS: [BridgeCount; 8] = [
     ("received_frames", "frames that came in", |way| way.received),
     ("forwarded_frames", "frames given to the other interface", |way| way.forwarded),
+    ("exempt_frames", "frames that were not queued because of their address", |way| way.exempt),
     ("kernel_dropped_frames", "frames that the kernel dropped: the ring was full", |way| way.kernel_dropped),
     ("joined_frames", "frames that came joined of several", |way| way.gso_frames),
     ("unfit_frames", "frames dropped that the other interface cannot send", |way| way.unfit),
@@ -309,7 +310,7 @@ impl MetricsEncoder<'_> {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_linux::{BridgeConfig, BridgeDirections, Marking, QueueConfig, Queues};
+    use fairlane_linux::{BridgeConfig, BridgeDirections, Exempt, Marking, QueueConfig, Queues};
 
     use super::super::example::{bridge, report};
     use super::*;
@@ -452,7 +453,8 @@ mod tests {
     fn a_direction_over_a_bridge_is_one_label() {
         let report = Report { bridge: Some(bridge()), ..Report::default() };
         let (inside, outside) = ("lan0".to_owned(), "wan0".to_owned());
-        let config = BridgeConfig { inside, outside, gso: false, directions: BridgeDirections::In };
+        let config =
+            BridgeConfig { inside, outside, gso: false, directions: BridgeDirections::In, exempt: Exempt::default() };
         let text = text(report, &Path::Process(DataPath::Bridge(config)), rates(Some(Direction::Down)), None);
         let expected = "fairlane_received_frames_total{bridge=\"lan0,wan0\",direction=\"down\"} 31\n";
         assert!(text.contains(expected), "{text}");
@@ -468,10 +470,12 @@ mod tests {
             outside: "wan0".to_owned(),
             gso: false,
             directions: BridgeDirections::Both,
+            exempt: Exempt::default(),
         });
         let names = [
             ("received", 31),
             ("forwarded", 32),
+            ("exempt", 38),
             ("kernel_dropped", 33),
             ("joined", 37),
             ("unfit", 34),

@@ -2,8 +2,8 @@
 
 use fairlane_console::Failure;
 use fairlane_linux::{
-    BridgeConfig, BridgeDirections, DataPath, Firewall, FlowsBy, Link, LinkLayer, MarkBits, Marking, PacketNeeds,
-    QueueConfig, Queues, mtu,
+    BridgeConfig, BridgeDirections, DataPath, Exempt, Firewall, FlowsBy, Link, LinkLayer, MarkBits, Marking,
+    PacketNeeds, QueueConfig, Queues, mtu,
 };
 use fairlane_qdisc::QdiscConfig;
 
@@ -16,6 +16,7 @@ pub(super) struct Wanted<'w> {
     pub(super) options: &'w FileOptions,
     pub(super) file: &'w FileOptions,
     pub(super) interfaces: &'w [String],
+    pub(super) exempt: &'w Exempt,
     pub(super) link: Link,
     pub(super) discipline: &'w QdiscConfig,
     pub(super) flows: FlowsBy,
@@ -120,6 +121,9 @@ impl Wanted<'_> {
         if self.flows != FlowsBy::FiveTuple {
             return Err("flows are five-tuples there".to_owned());
         }
+        if !self.exempt.is_empty() {
+            return Err("it knows no --exempt; all packets pass through the discipline".to_owned());
+        }
         kernel::has_program(self.discipline, self.link.rate)?;
         Ok(interface.clone())
     }
@@ -135,6 +139,11 @@ impl Wanted<'_> {
     /// Returns one or more NFQUEUEs. With interfaces, rules of ours send packets leaving by them there.
     fn queue(&self, (first, last): (u16, u16)) -> Result<Path, Failure> {
         let ruled = !self.interfaces.is_empty();
+        if !ruled && !self.exempt.is_empty() {
+            let message =
+                "--exempt needs --interface or --bridge: your own rules decide about the packets of the queue";
+            return Err(Failure::new(message, "name the interface, or leave --exempt out"));
+        }
         let queues = Queues::new(first, last).map_err(|error| Failure::plain(format!("queue-num: {error}")))?;
         let needs = PacketNeeds::of(self.discipline.config());
         let ours = if ruled { Some((self.ours)()?) } else { None };
@@ -190,7 +199,8 @@ impl Wanted<'_> {
             None => {
                 let gso = self.options.gso.or(self.file.gso).unwrap_or(false);
                 let directions = self.directions()?;
-                Ok(Path::Process(DataPath::Bridge(BridgeConfig { inside, outside, gso, directions })))
+                let exempt = self.exempt.clone();
+                Ok(Path::Process(DataPath::Bridge(BridgeConfig { inside, outside, gso, directions, exempt })))
             }
         }
     }

@@ -27,7 +27,8 @@ pub(super) fn rules(settings: &Settings) -> Result<Vec<Rules>, Failure> {
             (DataPath::Queue(queue), interfaces) => {
                 let Some((_, bits)) = settings.ours else { continue };
                 let new = if way.is_down() { Rules::arriving } else { Rules::new };
-                all.push(new(queue.queues, interfaces, bits).map_err(Failure::plain)?);
+                let rules = new(queue.queues, interfaces, bits).map_err(Failure::plain)?;
+                all.push(rules.exempting(settings.exempt.clone()));
             }
             (DataPath::Bridge(bridge), _) => bridge.check().map_err(Failure::plain)?,
         }
@@ -49,6 +50,9 @@ impl Ready {
             Some(Path::Kernel(_)) => "At the end waiting packets are dropped\n".to_owned(),
             _ => format!("At the end waiting packets have {} to leave\n", self.settings.drain),
         };
+        if !self.settings.exempt.is_empty() {
+            text += &format!("Packets of these addresses at the far side are not queued: {}\n", self.settings.exempt);
+        }
         text += &self.autorate_shown();
         text += &self.metrics_shown();
         for warning in self.settings.warnings() {

@@ -76,11 +76,14 @@ impl Supervisor<'_> {
         prepared
     }
 
-    /// Reserves the interfaces of `new`, and returns the rules for them; `None` if they stay as they are.
+    /// Reserves the interfaces of `new`, and returns the new rules; `None` if they stay as they are.
     fn prepare_rules(&mut self, new: &Settings) -> Result<Option<Vec<Rules>>, String> {
-        let Some(reserved) = self.reserved.as_mut().filter(|_| new.interfaces != self.settings.interfaces) else {
-            return Ok(None);
-        };
+        let Some(reserved) = self.reserved.as_mut() else { return Ok(None) };
+        if new.interfaces == self.settings.interfaces {
+            // An interface may have another name now than in the settings.
+            let now = self.installed.as_ref().filter(|_| new.exempt != self.settings.exempt);
+            return Ok(now.map(|installed| installed.exempting(&new.exempt)));
+        }
         let rules = rules(new).map_err(|failure| failure.line())?;
         reserved.add(&new.interfaces).map_err(|error| refused(&error).line())?;
         Ok(Some(rules))

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use fairlane_console::floods::{self, Finding, Mix};
 use fairlane_console::{Failure, explain};
 use fairlane_linux::{
-    BridgeConfig, DataPath, Firewall, FlowsBy, Framing, Link, LinkLayer, MarkBits, Marking, PacketNeeds, RouterConfig,
-    runtime_file,
+    BridgeConfig, DataPath, Exempt, Firewall, FlowsBy, Framing, Link, LinkLayer, MarkBits, Marking, PacketNeeds,
+    RouterConfig, runtime_file,
 };
 use fairlane_qdisc::{Duration, Host, QdiscParameters, Rate, Seed, SimplePacket};
 
@@ -39,6 +39,7 @@ pub(super) struct Settings {
     pub(super) chosen: Option<String>,
     pub(super) flows: FlowsBy,
     pub(super) interfaces: Vec<String>,
+    pub(super) exempt: Exempt,
     /// The tool of our rules, and the bits of their marks; `None` without rules of ours.
     pub(super) ours: Option<(Firewall, MarkBits)>,
     pub(super) drain: Duration,
@@ -88,6 +89,7 @@ impl Sources {
         let from = self.file.as_ref().filter(|_| self.queue.is_none());
         let from = from.map_or_else(String::new, |path| format!("{}: ", path.display()));
         let interfaces = if options.interface.is_empty() { &file.interface } else { &options.interface };
+        let exempt = Exempt::new(if options.exempt.is_empty() { &file.exempt } else { &options.exempt });
         let (overhead, mpu) = (options.overhead.or(file.overhead), options.mpu.or(file.mpu));
         let framing = options.framing.or(file.framing).map_or(Framing::None, framing);
         let layer = LinkLayer::new(overhead.unwrap_or(0), mpu.unwrap_or(0), framing).map_err(Failure::plain)?;
@@ -103,6 +105,7 @@ impl Sources {
                 options,
                 file: &file,
                 interfaces,
+                exempt: &exempt,
                 link,
                 discipline: &discipline,
                 flows,
@@ -123,6 +126,7 @@ impl Sources {
             chosen,
             flows,
             interfaces: interfaces.clone(),
+            exempt,
             ours: ruled.then(|| self.ours(options.marks.or(file.marks))).transpose()?,
             drain: options.drain.or(file.drain).unwrap_or(DRAIN),
             metrics: options.metrics.clone().or(file.metrics).unwrap_or_default(),
@@ -191,6 +195,10 @@ impl Settings {
             && !address.ip().is_loopback()
         {
             warnings.push(format!("--metrics {address}: whoever reaches this port learns whose packets pass here"));
+        }
+        for prefix in self.exempt.prefixes().iter().filter(|prefix| prefix.is_everything()) {
+            let family = if prefix.is_ipv4() { "IPv4" } else { "IPv6" };
+            warnings.push(format!("--exempt {prefix}: no {family} packet is queued"));
         }
         for way in &self.ways {
             let (kind, explanation) = (way.discipline.kind(), way.discipline.explanation());

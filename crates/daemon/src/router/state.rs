@@ -85,10 +85,19 @@ fn autorate_state(view: &AutorateView) -> AutorateState {
 }
 
 fn bridge(config: &linux::BridgeConfig, counts: linux::BridgeCounts) -> Bridge {
-    let way =
-        |linux::DirectionCounts { received, forwarded, kernel_dropped, gso_frames, unfit, no_memory, refused }| {
-            DirectionCounts { received, forwarded, kernel_dropped, joined: gso_frames, unfit, no_memory, refused }
-        };
+    let way = |linux::DirectionCounts {
+                   received,
+                   forwarded,
+                   exempt,
+                   kernel_dropped,
+                   gso_frames,
+                   unfit,
+                   no_memory,
+                   refused,
+               }| {
+        let joined = gso_frames;
+        DirectionCounts { received, forwarded, exempt, kernel_dropped, joined, unfit, no_memory, refused }
+    };
     let (inside, outside) = (config.inside.clone(), config.outside.clone());
     let (out, back) = match config.directions {
         linux::BridgeDirections::Both => (Some(counts.forward), Some(counts.reverse)),
@@ -147,7 +156,7 @@ fn top_flow(flow: &linux::TopFlow) -> TopFlow {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, LinkLayer, Report};
+    use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, Exempt, LinkLayer, Report};
     use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 
     use super::super::example;
@@ -165,6 +174,7 @@ mod tests {
                 outside,
                 gso: false,
                 directions: BridgeDirections::Both,
+                exempt: Exempt::default(),
             })),
             link: linux::Link { rate, layer: LinkLayer::default() },
             discipline: QdiscParameters::new(Kind::Red).with("limit", "30p").unwrap().resolve(rate).unwrap(),
@@ -204,7 +214,7 @@ mod tests {
             assert_eq!(told.pointer(place), Some(&expected), "{place}: {told:#}");
         }
         for (way, first) in [("out", 31), ("in", 41)] {
-            let keys = ["received", "forwarded", "kernel_dropped", "unfit", "no_memory", "refused", "joined"];
+            let keys = ["received", "forwarded", "kernel_dropped", "unfit", "no_memory", "refused", "joined", "exempt"];
             for (key, number) in keys.into_iter().zip(first..) {
                 assert_eq!(told["bridge"][way][key], number, "{way} {key}: {told:#}");
             }
@@ -212,7 +222,8 @@ mod tests {
         // Of two directions each has its own frames only.
         for (directions, key, none) in [(BridgeDirections::Out, "out", "in"), (BridgeDirections::In, "in", "out")] {
             let (inside, outside) = ("lan0".to_owned(), "wan0".to_owned());
-            let path = DataPath::Bridge(BridgeConfig { inside, outside, gso: false, directions });
+            let path =
+                DataPath::Bridge(BridgeConfig { inside, outside, gso: false, directions, exempt: Exempt::default() });
             let way = Way { path: Path::Process(path), ..way.clone() };
             let told = serde_json::to_value(state(&settings, &way, Stopwatch::start(), &report, None)).unwrap();
             assert_eq!((&told["bridge"][key]["received"], told["bridge"][none].is_null()), (&31.into(), true));

@@ -209,6 +209,7 @@ fn what_a_discipline_does_not_have_is_not_shown() {
 #[test]
 fn a_bridge_tells_what_it_loses() {
     let out = DirectionCounts {
+        exempt: 6,
         kernel_dropped: 1,
         joined: 7,
         unfit: 2,

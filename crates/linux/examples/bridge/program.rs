@@ -1,6 +1,6 @@
 //! The programs that frames pass on their way from the sender to the receiver.
 
-use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, DirectionCounts, Report, Router, RouterConfig};
+use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, DirectionCounts, Exempt, Report, Router, RouterConfig};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 
 use crate::common::bridged::{INSIDE, OUTSIDE, config};
@@ -40,6 +40,7 @@ impl Program {
             outside: outside.to_owned(),
             gso,
             directions: BridgeDirections::Both,
+            exempt: Exempt::default(),
         });
         Router::new(&RouterConfig { path, ..config(&discipline(kind), RATE) }).unwrap()
     }

@@ -1,5 +1,9 @@
 //! Received frames, and the form in which they are stored and sent.
 
+use std::net::IpAddr;
+
+use fairlane_qdisc::headers::{Headers, LinkType};
+
 /// The length of `struct virtio_net_hdr`, which describes the offloads of a frame: checksum and segmentation.
 pub(crate) const VIRTIO: usize = 10;
 
@@ -44,6 +48,11 @@ pub(crate) fn is_sendable(stored: &[u8], longest: usize) -> bool {
 }
 
 impl IncomingFrame<'_> {
+    /// Returns the source and the destination address of the IP packet in the frame; `None` without one.
+    pub(crate) fn hosts(&self) -> Option<(IpAddr, IpAddr)> {
+        Headers::read(LinkType::Ethernet, self.frame, self.frame.len() as u32).hosts()
+    }
+
     /// Returns the length of the frame on the wire, without its frame check sequence.
     pub(super) fn bytes(&self) -> usize {
         self.frame.len() + self.tag_bytes()

@@ -5,6 +5,7 @@ use fairlane_qdisc::{QdiscConfig, Rate};
 
 use crate::bridge::{BridgeError, Interface};
 use crate::nfqueue::queue_numbers::Queues;
+use crate::packet::exempt::Exempt;
 use crate::packet::link_layer::LinkLayer;
 use crate::shaper::queued_packet::Marking;
 
@@ -64,6 +65,9 @@ pub struct BridgeConfig {
     pub gso: bool,
     /// The frames that this router forwards.
     pub directions: BridgeDirections,
+    /// The frames that are forwarded at once instead of being queued: IP packets that go out to these addresses, or
+    /// with [`BridgeDirections::In`] that come in from them.
+    pub exempt: Exempt,
 }
 
 /// The directions over a bridge that one router forwards. Two routers, [`Out`](Self::Out) and [`In`](Self::In), queue

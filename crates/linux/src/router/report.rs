@@ -75,15 +75,17 @@ pub struct BridgeCounts {
 
 /// The frames of one direction over a bridge.
 ///
-/// `received` is the sum of the discipline's `arrived`, `unfit` and `no_memory`. Every frame that departed or was
-/// released is counted in `forwarded` or `refused`. A GSO frame counts as its segments if it is segmented here,
-/// otherwise as one frame.
+/// `received` is the sum of the discipline's `arrived`, `exempt`, `unfit` and `no_memory`. Every frame that departed,
+/// was released or is exempt is counted in `forwarded` or `refused`. A GSO frame counts as its segments if it is
+/// segmented here, otherwise as one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectionCounts {
     /// Frames read from the interface.
     pub received: u64,
     /// Frames passed to the other interface.
     pub forwarded: u64,
+    /// Frames that were not queued because of their address.
+    pub exempt: u64,
     /// Frames that the kernel dropped before they were read, because the ring was full.
     pub kernel_dropped: u64,
     /// GSO frames read from the interface: several frames joined by segmentation offload.

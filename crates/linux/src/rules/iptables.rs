@@ -10,11 +10,12 @@ use std::path::Path;
 use super::tool::run;
 use super::{RuleDirection, RuleError, Rules};
 use crate::nfqueue::queue_numbers::Queues;
+use crate::packet::exempt::Prefix;
 
 /// The tools for IPv4 and IPv6.
 const FAMILIES: [Family; 2] = [
-    Family { restore: "iptables-restore", list: "iptables" },
-    Family { restore: "ip6tables-restore", list: "ip6tables" },
+    Family { restore: "iptables-restore", list: "iptables", is_ipv4: true },
+    Family { restore: "ip6tables-restore", list: "ip6tables", is_ipv4: false },
 ];
 
 /// The prefix of chain names, followed by the number of the queue.
@@ -33,6 +34,7 @@ const IPV6: &str = "/proc/thread-self/net/if_inet6";
 struct Family {
     restore: &'static str,
     list: &'static str,
+    is_ipv4: bool,
 }
 
 /// Returns the address families that the kernel has.
@@ -79,7 +81,7 @@ pub(super) fn others() -> Result<String, RuleError> {
 /// Returns `true` if all families have the rules that jump to our chains before all others, and those in our chains.
 pub(super) fn is_installed(rules: &Rules) -> Result<bool, RuleError> {
     for family in families() {
-        if !is_complete(&family.list()?.unwrap_or_default(), rules) {
+        if !is_complete(&family.list()?.unwrap_or_default(), rules, family.is_ipv4) {
             return Ok(false);
         }
     }
@@ -143,9 +145,10 @@ fn jumps_to_chain(line: &str, queue: u16) -> bool {
 
 /// Returns `true` if the listed rules contain `rules`, before those of others. The tool's formatting may differ, so the
 /// rules are counted.
-fn is_complete(listed: &str, rules: &Rules) -> bool {
+fn is_complete(listed: &str, rules: &Rules, is_ipv4: bool) -> bool {
     let queue = rules.queues.first();
-    let filled = |chain: String| listed.lines().any(|line| line.starts_with(&format!("-A {chain} ")));
+    let count = |chain: String| listed.lines().filter(|line| line.starts_with(&format!("-A {chain} "))).count();
+    let exempt = rules.exempt.prefixes().iter().filter(|prefix| prefix.is_ipv4() == is_ipv4).count();
     let ours: Vec<&str> = leading(listed, rules.direction).collect();
     let in_order = ours.iter().is_sorted_by_key(|line| line.ends_with(PASSED));
     let jumps: Vec<&&str> = ours.iter().filter(|line| jumps_to_chain(line, queue)).collect();
@@ -153,8 +156,8 @@ fn is_complete(listed: &str, rules: &Rules) -> bool {
     in_order
         && jumps.len() == 2 * rules.interfaces.len()
         && jumps.iter().filter(|line| line.contains(" --physdev-is-bridged ")).count() == bridges
-        && filled(format!("{CHAIN}{queue}"))
-        && filled(format!("{CHAIN}{queue}{PASSED}"))
+        && count(format!("{CHAIN}{queue}")) == exempt + 1
+        && count(format!("{CHAIN}{queue}{PASSED}")) > 0
 }
 
 /// Returns the first rules of the hook as long as they are those of routers, this one or others.
@@ -212,19 +215,25 @@ fn target(queues: Queues) -> String {
 
 /// Returns the transaction that installs the rules in place of those that are `listed`. Declaring a chain empties it.
 fn script(rules: &Rules, listed: &str) -> String {
-    let Rules { direction, queues, interfaces, bits } = rules;
+    let Rules { direction, queues, interfaces, bits, exempt } = rules;
     let (chain, target) = (format!("{CHAIN}{}", queues.first()), target(*queues));
-    let (hook, by) = match direction {
-        RuleDirection::Leaving => (hook(*direction), "-o"),
-        RuleDirection::Arriving => (hook(*direction), "-i"),
+    let hook = hook(*direction);
+    let (by, far) = match direction {
+        RuleDirection::Leaving => ("-o", "-d"),
+        RuleDirection::Arriving => ("-i", "-s"),
     };
+    // A rule with the option of the other family is ignored (iptables(8)).
+    let family = |prefix: &Prefix| if prefix.is_ipv4() { "-4" } else { "-6" };
+    let exempt = exempt.prefixes().iter();
+    let exempt: String =
+        exempt.map(|prefix| format!("{} -A {chain} {far} {prefix} -j RETURN\n", family(prefix))).collect();
     let (passed, ce, both) = (bits.passed, bits.ce, bits.mask());
     let mut script = format!(
         "\
 *mangle
 :{chain} - [0:0]
 :{chain}{PASSED} - [0:0]
-{}-A {chain} -j {target}
+{}{exempt}-A {chain} -j {target}
 -A {chain}{PASSED} -m mark --mark {ce:#x}/{ce:#x} -m tos ! --tos 0x00/0x03 -j TOS --set-tos 0x03/0x03
 -A {chain}{PASSED} -j MARK --set-xmark 0x0/{both:#x}
 ",
@@ -253,6 +262,7 @@ fn script(rules: &Rules, listed: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::exempt::Exempt;
     use crate::rules::tests::rules;
 
     /// In the format of `iptables -S`.
@@ -337,7 +347,7 @@ COMMIT
     #[test]
     fn missing_rules_are_noticed() {
         let whole = listed(&script(&rules(), ""));
-        assert!(is_complete(&whole, &rules()), "{whole}");
+        assert!(is_complete(&whole, &rules(), true), "{whole}");
         for gone in [
             "-A FAIRLANE-Q7 ",
             "-A FAIRLANE-Q7-PASSED ",
@@ -347,17 +357,17 @@ COMMIT
         ] {
             let left: String =
                 whole.lines().filter(|line| !line.starts_with(gone)).map(|line| format!("{line}\n")).collect();
-            assert!(left.len() < whole.len() && !is_complete(&left, &rules()), "{gone}");
+            assert!(left.len() < whole.len() && !is_complete(&left, &rules(), true), "{gone}");
         }
-        assert!(!is_complete("", &rules()));
+        assert!(!is_complete("", &rules(), true));
         let first = whole.find("-A POSTROUTING").unwrap();
         let with = |at: usize, rule: &str| format!("{}{rule}\n{}", &whole[..at], &whole[at..]);
-        assert!(!is_complete(&with(first, "-A POSTROUTING -o eth0 -j ACCEPT"), &rules()));
-        assert!(is_complete(&with(first, "-A POSTROUTING -o eth1 -j FAIRLANE-Q70"), &rules()));
-        assert!(is_complete(&with(whole.len() - "COMMIT\n".len(), "-A POSTROUTING -o eth0 -j ACCEPT"), &rules()));
+        assert!(!is_complete(&with(first, "-A POSTROUTING -o eth0 -j ACCEPT"), &rules(), true));
+        assert!(is_complete(&with(first, "-A POSTROUTING -o eth1 -j FAIRLANE-Q70"), &rules(), true));
+        assert!(is_complete(&with(whole.len() - "COMMIT\n".len(), "-A POSTROUTING -o eth0 -j ACCEPT"), &rules(), true));
         // The queue of another router behind our rule for packets that have passed: they would go round.
         let behind = whole.rfind("-A POSTROUTING").unwrap();
-        assert!(!is_complete(&with(behind, "-A POSTROUTING -o eth0 -j FAIRLANE-Q70"), &rules()));
+        assert!(!is_complete(&with(behind, "-A POSTROUTING -o eth0 -j FAIRLANE-Q70"), &rules(), true));
     }
 
     /// Would catch a bit that a routing decision sees, or that stays.
@@ -371,7 +381,33 @@ COMMIT
             "-A PREROUTING -i wan0 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED",
         ];
         assert_eq!(jumps, expected);
-        assert!(is_complete(&script, &rules));
+        assert!(is_complete(&script, &rules, true));
+    }
+
+    /// Each family has its own prefixes (iptables(8), `-4` and `-6`). Would catch rules behind the one that queues, the
+    /// near address in place of the far one, and a missing rule that is not noticed.
+    #[test]
+    fn exempt_addresses_are_not_queued() {
+        let exempt = ["10.0.0.0/8", "192.168.1.1", "fd00::/8"].map(|prefix| prefix.parse().unwrap());
+        let rules = rules().exempting(Exempt::new(&exempt));
+        let whole = script(&rules, "");
+        let expected = "\
+-4 -A FAIRLANE-Q7 -d 10.0.0.0/8 -j RETURN
+-4 -A FAIRLANE-Q7 -d 192.168.1.1/32 -j RETURN
+-6 -A FAIRLANE-Q7 -d fd00::/8 -j RETURN
+-A FAIRLANE-Q7 -j NFQUEUE --queue-num 7 --queue-bypass
+";
+        assert!(whole.contains(expected), "{whole}");
+        let arriving = Rules { direction: RuleDirection::Arriving, ..rules.clone() };
+        assert!(script(&arriving, "").contains("-6 -A FAIRLANE-Q7 -s fd00::/8 -j RETURN\n"));
+        for (option, other, is_ipv4) in [("-4 ", "-6 ", true), ("-6 ", "-4 ", false)] {
+            let of_family = whole.lines().filter(|line| !line.starts_with(other));
+            let of_family: String = of_family.map(|line| format!("{}\n", line.trim_start_matches(option))).collect();
+            let listed = listed(&of_family);
+            assert!(is_complete(&listed, &rules, is_ipv4), "{listed}");
+            let first = listed.lines().find(|line| line.ends_with("RETURN")).unwrap();
+            assert!(!is_complete(&listed.replace(&format!("{first}\n"), ""), &rules, is_ipv4));
+        }
     }
 
     /// Would catch a rule without bypass, one for an interface that was not given, and a packet that comes to the queue

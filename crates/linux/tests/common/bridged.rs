@@ -7,7 +7,8 @@ use std::process::Command;
 use std::thread;
 
 use fairlane_linux::{
-    BridgeConfig, BridgeDirections, DataPath, FlowsBy, Link, LinkLayer, Report, Router, RouterConfig, RouterHandle,
+    BridgeConfig, BridgeDirections, DataPath, Exempt, FlowsBy, Link, LinkLayer, Report, Router, RouterConfig,
+    RouterHandle,
 };
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::errno::Errno;
@@ -92,7 +93,13 @@ pub(crate) fn config(discipline: &QdiscParameters, rate: Rate) -> RouterConfig {
 
 pub(crate) fn path(inside: &str, outside: &str) -> DataPath {
     let (inside, outside) = (inside.to_owned(), outside.to_owned());
-    DataPath::Bridge(BridgeConfig { inside, outside, gso: false, directions: BridgeDirections::Both })
+    DataPath::Bridge(BridgeConfig {
+        inside,
+        outside,
+        gso: false,
+        directions: BridgeDirections::Both,
+        exempt: Exempt::default(),
+    })
 }
 
 /// A running bridge.

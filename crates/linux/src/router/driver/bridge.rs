@@ -15,6 +15,7 @@ use crate::bridge::{
 };
 use crate::nfqueue::{ClassChange, Decision, Verdict};
 use crate::packet::classifier::Classifier;
+use crate::packet::exempt::Exempt;
 use crate::router::config::{BridgeConfig, BridgeDirections};
 use crate::router::report::{BridgeCounts, DirectionCounts, Report};
 use crate::shaper::queued_packet::QueuedPacket;
@@ -49,8 +50,12 @@ pub(crate) struct BridgeDriver {
     waiting: Slab,
     /// Queues GSO frames whole.
     gso: bool,
+    /// The addresses of frames that are forwarded at once although their direction is queued.
+    exempt: Exempt,
     /// A buffer for a GSO frame that is forwarded at once.
     buffer: Vec<u8>,
+    /// `true` if the frames for the discipline come in from the far side.
+    arriving: bool,
     counts: BridgeCounts,
 }
 
@@ -68,23 +73,33 @@ impl BridgeDriver {
             both: config.directions == BridgeDirections::Both,
             waiting: Slab::new(VIRTIO + longest_to + TAG, VIRTIO + LONGEST),
             gso: config.gso,
+            exempt: config.exempt.clone(),
+            arriving: config.directions == BridgeDirections::In,
             buffer: vec![0; VIRTIO + LONGEST],
             counts: BridgeCounts::default(),
         })
     }
 
     /// Reads frames and passes them to the discipline.
-    fn receive_queued(&mut self, classifier: &Classifier, mut arrive: impl FnMut(QueuedPacket)) -> bool {
-        let Self { from, waiting, longest_to, gso, counts: BridgeCounts { forward, .. }, .. } = self;
-        let mut intake = FrameIntake { waiting, longest: *longest_to, gso: *gso, counts: forward };
+    fn receive_queued(&mut self, classifier: &Classifier, mut arrive: impl FnMut(QueuedPacket)) -> io::Result<bool> {
+        let Self { from, to, waiting, longest_to, gso, exempt, arriving, buffer, counts, .. } = self;
+        let mut intake = FrameIntake { waiting, longest: *longest_to, gso: *gso, counts: &mut counts.forward };
         let mut taken = 0;
         while taken < BATCH {
-            match from.receive(|frame| intake.take(frame, classifier, &mut arrive)) {
+            let frames = from.receive(|frame| -> io::Result<usize> {
+                if !is_exempt(frame, exempt, *arriving) {
+                    return Ok(intake.take(frame, classifier, &mut arrive));
+                }
+                let passed = pass(frame, intake.longest, to, buffer, intake.counts)?;
+                intake.counts.exempt += u64::from(passed.is_some());
+                Ok(passed.unwrap_or(1))
+            });
+            match frames.transpose()? {
                 Some(frames) => taken += frames,
-                None => return false,
+                None => return Ok(false),
             }
         }
-        true
+        Ok(true)
     }
 
     /// Forwards frames of the other direction.
@@ -92,29 +107,9 @@ impl BridgeDriver {
         let Self { from, to, longest_from, counts: BridgeCounts { reverse, .. }, buffer, .. } = self;
         let mut passed = 0;
         while passed < BATCH {
-            let taken = to.receive(|frame| -> io::Result<usize> {
-                reverse.received += 1;
-                let segments = if frame.is_gso() {
-                    reverse.gso_frames += 1;
-                    GsoFrame::that_fits(frame, *longest_from).map(|joined| joined.segments())
-                } else {
-                    frame.fits(*longest_from).then_some(1)
-                };
-                let Some(segments) = segments else {
-                    *(if frame.is_truncated() { &mut reverse.no_memory } else { &mut reverse.unfit }) += 1;
-                    return Ok(1);
-                };
-                let put = if frame.is_gso() {
-                    let length = frame.write(buffer);
-                    from.send_gso(&buffer[..length])?
-                } else {
-                    from.put(|slot| frame.write(slot))?
-                };
-                *(if put { &mut reverse.forwarded } else { &mut reverse.refused }) += 1;
-                Ok(segments)
-            });
-            let Some(segments) = taken else { break };
-            passed += segments?;
+            let taken = to.receive(|frame| pass(frame, *longest_from, from, buffer, reverse));
+            let Some(segments) = taken.transpose()? else { break };
+            passed += segments.unwrap_or(1);
         }
         from.flush()?;
         Ok(passed >= BATCH)
@@ -161,6 +156,41 @@ impl BridgeDriver {
     }
 }
 
+/// Returns `true` if the frame has one of these addresses at the far side.
+fn is_exempt(frame: &IncomingFrame<'_>, exempt: &Exempt, arriving: bool) -> bool {
+    let hosts = if exempt.is_empty() { None } else { frame.hosts() };
+    hosts.is_some_and(|(source, destination)| exempt.contains(if arriving { source } else { destination }))
+}
+
+/// Forwards a frame to `to` at once. Returns the number of frames of the link that it is; `None` if it cannot be sent.
+fn pass(
+    frame: &IncomingFrame<'_>,
+    longest: usize,
+    to: &mut Port,
+    buffer: &mut [u8],
+    counts: &mut DirectionCounts,
+) -> io::Result<Option<usize>> {
+    counts.received += 1;
+    let segments = if frame.is_gso() {
+        counts.gso_frames += 1;
+        GsoFrame::that_fits(frame, longest).map(|joined| joined.segments())
+    } else {
+        frame.fits(longest).then_some(1)
+    };
+    if segments.is_none() {
+        *(if frame.is_truncated() { &mut counts.no_memory } else { &mut counts.unfit }) += 1;
+        return Ok(None);
+    }
+    let put = if frame.is_gso() {
+        let length = frame.write(buffer);
+        to.send_gso(&buffer[..length])?
+    } else {
+        to.put(|slot| frame.write(slot))?
+    };
+    *(if put { &mut counts.forwarded } else { &mut counts.refused }) += 1;
+    Ok(segments)
+}
+
 /// Returns the interface that receives the frames for the discipline, the one that sends them, and what each is open
 /// for.
 fn roles(config: &BridgeConfig) -> Result<(Interface, Interface, [PortUse; 2]), BridgeError> {
@@ -178,6 +208,7 @@ pub(crate) struct NewPorts {
     to: Option<Port>,
     longest_from: usize,
     longest_to: usize,
+    exempt: Exempt,
 }
 
 /// Stores frames for the discipline.
@@ -249,7 +280,7 @@ impl Driver for BridgeDriver {
     fn buffer(&self) {}
 
     fn receive(&mut self, (): &mut (), classifier: &Classifier, arrive: impl FnMut(QueuedPacket)) -> io::Result<bool> {
-        let more = self.receive_queued(classifier, arrive);
+        let more = self.receive_queued(classifier, arrive)?;
         Ok(self.both && self.forward_reverse()? || more)
     }
 
@@ -293,7 +324,7 @@ impl Driver for BridgeDriver {
         let longest = longest_from.max(longest_to);
         let from = self.from.successor(from, longest, uses[0])?;
         let to = self.to.successor(to, longest, uses[1])?;
-        Ok(NewPorts { from, to, longest_from, longest_to })
+        Ok(NewPorts { from, to, longest_from, longest_to, exempt: bridge.exempt.clone() })
     }
 
     fn move_to(
@@ -317,6 +348,7 @@ impl Driver for BridgeDriver {
         new.from.into_iter().for_each(|from| self.from.replace(from));
         new.to.into_iter().for_each(|to| self.to.replace(to));
         (self.longest_from, self.longest_to) = (new.longest_from, new.longest_to);
+        self.exempt = new.exempt;
         Ok(())
     }
 
