@@ -40,8 +40,8 @@ unit = Path("/usr/lib/systemd/system/fairlane-router@.service").read_text()
 log, pid = Path(f"/run/{{instance}}.log"), Path(f"/run/{{instance}}.pid")
 
 
-def directive(name):
-    return re.search(f"^{{name}}=(.*)", unit, re.MULTILINE)[1].replace("%I", instance).split()
+def directives(name):
+    return [line.replace("%I", instance).split() for line in re.findall(f"^{{name}}=(.*)", unit, re.MULTILINE)]
 
 
 def wait(condition):
@@ -54,14 +54,15 @@ def wait(condition):
 
 if command == "enable":
     with log.open("w") as errors:
-        process = subprocess.Popen(directive("ExecStart"), stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
+        process = subprocess.Popen(directives("ExecStart")[0], stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
     pid.write_text(str(process.pid))
     wait(lambda: process.poll() is not None or "working" in log.read_text())
     sys.exit(process.poll() or 0)
 process = int(pid.read_text())
 if command == "reload":
     before = len(log.read_text())
-    subprocess.run([word.replace("$MAINPID", str(process)) for word in directive("ExecReload")], check=True)
+    for command in directives("ExecReload"):
+        subprocess.run([word.replace("$MAINPID", str(process)) for word in command], check=True)
     wait(lambda: len(log.read_text()) > before)
 elif command == "disable":
     os.kill(process, signal.SIGTERM)

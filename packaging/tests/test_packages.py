@@ -160,7 +160,7 @@ def test_it_is_installed_and_removed(packages: dict[str, Path], tmp_path: Path) 
     # The unit is the repository's, with the program's place.
     unit = (tmp_path / "usr/lib/systemd/system" / UNIT).read_text()
     source = (ROOT / "packaging/systemd" / UNIT).read_text()
-    assert unit == source.replace("ExecStart=/usr/local/bin/", "ExecStart=/usr/bin/") != source
+    assert unit == source.replace("=/usr/local/bin/", "=/usr/bin/") != source
     # No interface has a router yet, so nothing is started.
     assert not list(tmp_path.glob("etc/systemd/**/*")) + list((tmp_path / "etc/fairlane").iterdir())
     # An operator's file stays, and its removal removes the folder.

@@ -7,13 +7,16 @@ mod namespace;
 #[path = "common/running.rs"]
 mod running;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Place, fairlane, printed};
 use namespace::{in_namespace, tool};
-use running::{Running, scrape, with};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use running::{Running, scrape, through, with};
 
 fn packaging(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(name)
@@ -41,9 +44,9 @@ fn the_example_of_a_router_is_right() {
 fn systemd_takes_the_unit() {
     let place = Place::new();
     let text = fs::read_to_string(packaging("systemd/fairlane-router@.service")).unwrap();
-    let program = "ExecStart=/usr/local/bin/fairlane ";
-    assert!(text.contains(program));
-    let text = text.replace(program, &format!("ExecStart={} ", env!("CARGO_BIN_EXE_fairlane")));
+    let program = "=/usr/local/bin/fairlane ";
+    assert_eq!(text.matches(program).count(), 2);
+    let text = text.replace(program, &format!("={} ", env!("CARGO_BIN_EXE_fairlane")));
     let unit = place.write("fairlane-router@eth0.service", &text);
     let verified = Command::new("systemd-analyze").args(["verify", "--man=no", &unit]).output();
     let Ok(verified) = verified else {
@@ -51,6 +54,11 @@ fn systemd_takes_the_unit() {
         return;
     };
     assert_eq!((verified.status.code(), String::from_utf8_lossy(&verified.stderr).trim()), (Some(0), ""));
+    // In tenths: 2.0 of 10 (systemd-analyze(1)).
+    let threshold = ["security", "--offline=true", "--threshold=20", &unit];
+    let exposed = Command::new("systemd-analyze").args(threshold).output().unwrap();
+    let told = String::from_utf8_lossy(&exposed.stdout);
+    assert_eq!(exposed.status.code(), Some(0), "{:?}", told.lines().last());
     // The unit refers to this manual page.
     let man = place.name("man");
     printed(&["man", &man]);
@@ -60,6 +68,71 @@ fn systemd_takes_the_unit() {
     }
 }
 
+/// Returns the system calls of the unit's filter, as systemd-analyze(1) tells its sets.
+fn allowed(unit: &str) -> Option<BTreeSet<String>> {
+    let members = |set: &str| -> Option<Vec<String>> {
+        let told = Command::new("systemd-analyze").args(["syscall-filter", set]).output().ok()?;
+        let lines = String::from_utf8(told.stdout).ok()?;
+        Some(lines.lines().skip(1).map(str::trim).filter(|line| !line.starts_with('#')).map(str::to_owned).collect())
+    };
+    let mut allowed = BTreeSet::new();
+    for filter in unit.lines().filter_map(|line| line.strip_prefix("SystemCallFilter=")) {
+        let (denied, sets) = filter.strip_prefix('~').map_or((false, filter), |sets| (true, sets));
+        let mut left: Vec<String> = sets.split(' ').map(str::to_owned).collect();
+        while let Some(name) = left.pop() {
+            if name.starts_with('@') {
+                left.extend(members(&name)?);
+            } else if denied {
+                allowed.remove(&name);
+            } else {
+                allowed.insert(name);
+            }
+        }
+    }
+    Some(allowed)
+}
+
+/// From its start over a reload to its end, the router, its guard and the tools that it runs make only system calls of
+/// the unit's filter. Would catch one that the filter forbids, which is seen only under systemd.
+#[test]
+fn the_units_filter_has_all_system_calls() {
+    let unit = fs::read_to_string(packaging("systemd/fairlane-router@.service")).unwrap();
+    if Command::new("strace").arg("-V").output().is_err() {
+        return skip::because("strace", "there is no strace");
+    }
+    let Some(allowed) = allowed(&unit) else {
+        return skip::because("systemd-analyze", "there is no systemd-analyze");
+    };
+    assert!(allowed.contains("sendmsg") && !allowed.contains("mount"), "{allowed:?}");
+    in_namespace(move || {
+        let place = Place::new();
+        let file = "interface = \"lo\"\nup = \"10mbit\"\ndown = \"10mbit\"\nqueue = { kind = \"fq-codel\" }\n";
+        let (file, calls) = (place.write("router.toml", file), place.name("calls"));
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-o", &calls, env!("CARGO_BIN_EXE_fairlane")]);
+        let mut router = Running::start_program(command, &["--config", &file]);
+        assert_eq!(through(50), 50);
+        tool("iptables", "-t mangle -F");
+        router.wait_for("the rules are installed again");
+        let traced = fs::read_to_string(format!("/proc/{0}/task/{0}/children", router.id())).unwrap();
+        let traced = traced.split_whitespace().next().unwrap().parse().unwrap();
+        kill(Pid::from_raw(traced), Signal::SIGHUP).unwrap();
+        router.wait_for("reloaded");
+        scrape();
+        kill(Pid::from_raw(traced), Signal::SIGTERM).unwrap();
+        assert_eq!(router.end(), Some(0), "{}", router.rest());
+        let calls = fs::read_to_string(&calls).unwrap();
+        let names =
+            calls.lines().filter_map(|line| line.split_whitespace().nth(1)?.split_once('(')).map(|(name, _)| name);
+        let made: BTreeSet<&str> = names.collect();
+        assert!(made.contains("sendmsg") && made.contains("execve"), "{made:?}");
+        // Privileges are passed on for a router that is not root, as the unit's is; nobody looks at the result.
+        let forbidden: Vec<&str> =
+            made.into_iter().filter(|name| *name != "capset" && !allowed.contains(*name)).collect();
+        assert!(forbidden.is_empty(), "the unit forbids {forbidden:?}");
+    });
+}
+
 /// The service starts a router for each file through procd. Would catch a syntax error in the script.
 #[test]
 fn the_service_of_openwrt_starts_a_router_for_each_file() {
@@ -67,24 +140,27 @@ fn the_service_of_openwrt_starts_a_router_for_each_file() {
     let script = fs::read_to_string(packaging("openwrt/fairlane.init")).unwrap();
     assert!(script.contains("for file in /etc/fairlane/*.toml"));
     let folder = place.name("").trim_end_matches('/').to_owned();
-    let script = place.write("fairlane.init", &script.replace("/etc/fairlane/*", &format!("{folder}/*")));
-    place.write("wan.toml", "");
-    place.write("lan.toml", "");
+    let script = script.replace("/etc/fairlane/*", &format!("{folder}/*"));
+    let script = place.write("fairlane.init", &script.replace("/usr/sbin/fairlane", env!("CARGO_BIN_EXE_fairlane")));
+    for name in ["wan", "lan"] {
+        place.write(&format!("{name}.toml"), "queue-num = 0\nrate = \"1mbit\"\nqueue = { kind = \"red\" }\n");
+    }
     let procd = "procd_open_instance() { echo \"open $*\"; }; procd_set_param() { echo \"set $*\"; }; \
                  procd_close_instance() { echo close; }; procd_send_signal() { echo \"signal $*\"; };";
-    let started =
-        Command::new("sh").args(["-euc", &format!("{procd} . {script}; start_service; reload_service")]).output();
-    let started = started.unwrap();
+    let run = |call: &str| Command::new("sh").args(["-euc", &format!("{procd} . {script}; {call}")]).output().unwrap();
+    let started = run("start_service; reload_service");
     assert_eq!((started.status.code(), String::from_utf8_lossy(&started.stderr).as_ref()), (Some(0), ""));
     let said = String::from_utf8(started.stdout).unwrap();
     for name in ["lan", "wan"] {
-        let command = format!("set command /usr/sbin/fairlane router --config {folder}/{name}.toml\n");
+        let program = env!("CARGO_BIN_EXE_fairlane");
+        let command = format!("set command {program} router --config {folder}/{name}.toml\n");
         assert!(said.contains(&format!("open {name}\n{command}")), "{said}");
     }
     assert!(said.ends_with("signal fairlane * HUP\n"), "{said}");
-    // The router accepts the command's options: the error is about the empty file.
-    let wan = place.name("wan.toml");
-    let refused = fairlane(&["router", "--config", &wan]);
+    // A file that is wrong is told, and no router reads it.
+    place.write("wan.toml", "");
+    let refused = run("reload_service");
+    assert!(!refused.status.success() && refused.stdout.is_empty());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("a router needs --rate"));
 }
 

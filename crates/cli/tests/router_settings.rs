@@ -229,3 +229,61 @@ fn what_is_no_file_is_refused() {
         &["cannot read /dev/zero: it is no file", "name a file that can be read"],
     );
 }
+
+/// Settings are checked without a look at the machine and without its tools: all mistakes in single keys are told, each
+/// with its place, and interfaces that are missing are only warned of.
+#[test]
+fn a_check_tells_all_mistakes_and_touches_nothing() {
+    let place = Place::new();
+    let check = |text: &str| {
+        let file = place.write("router.toml", text);
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fairlane"));
+        // Without tools in PATH, the rules of the machine cannot be looked at.
+        said(
+            &command
+                .args(["router", "--check-config", "--config", &file])
+                .env("PATH", place.name(""))
+                .output()
+                .unwrap(),
+        )
+    };
+    let valid = "interface = [\"nosuch0\"]\nup = \"18mbit\"\ndown = \"90mbit\"\noverhead = \"38b\"\ngso = true\n";
+    let (code, stdout, stderr) = check(&format!("{valid}queue = {{ kind = \"fq-codel\" }}\n"));
+    assert_eq!((code, &*stderr), (Some(0), ""));
+    let expected = format!(
+        "{} is valid\nup: fq-codel, queue 0 on nosuch0, 18mbit, overhead 38b, mpu 0b, noatm\n\
+         down: fq-codel, queue 1 on nosuch0, 90mbit, overhead 38b, mpu 0b, noatm\n\
+         Warning: there is no interface \"nosuch0\": ip link lists the interfaces\n",
+        place.name("router.toml")
+    );
+    assert_eq!(stdout, expected);
+    let (code, stdout, stderr) = check(
+        "rate = \"10\"\nexempt = [\"10.0.0.0/8\", \"lan\"]\nqueue_num = 0\ngso = \"on\"\n[autorate]\nlaw = \"none\"\nmax = 1\n\
+         [queue]\nkind = \"choke\"\nlimit = 300\nmin = \"60\"\n",
+    );
+    assert_eq!((code, &*stdout), (Some(2), ""));
+    let lines: Vec<&str> = stderr.lines().collect();
+    let places = [":1:8: rate: ", ":2:25: exempt: ", ":3:1: there is no key \"queue_num\"", ":4:7: gso: "];
+    let places = [&places[..], &[":6:7: law: ", ":7:7: max: ", ":5:1: autorate: it needs a probe"]].concat();
+    let places = [&places[..], &[":10:9: queue.limit: ", ":11:7: queue.min: "]].concat();
+    assert_eq!(lines.len(), places.len(), "{stderr}");
+    for (line, place) in lines.iter().zip(places) {
+        assert!(line.starts_with("error: ") && line.contains(place), "no {place} in {line}");
+    }
+    for (text, part) in [
+        ("queue-num = 0\ninterface = \"w+\"\n", "the interface name \"w+\" cannot be used in a rule"),
+        ("queue-num = 0\ninterface = \"w*\"\n", "the interface name \"w*\" cannot be used in a rule"),
+        ("bridge = \"lan0,lan0\"\n", "a bridge needs two different interfaces"),
+        ("", "a router needs --queue-num or --bridge"),
+    ] {
+        let (code, stdout, stderr) = check(&format!("rate = \"1mbit\"\n{text}queue = {{ kind = \"red\" }}\n"));
+        assert!((code, &*stdout) == (Some(2), "") && stderr.contains(part), "{stderr}");
+    }
+    refused(&["router", "--check-config", "--dry-run"], &["cannot be used with"]);
+    refused(
+        &["router", "--check-config", "--queue-num=0", "--rate=1mbit", "choke", "min=9p", "max=5p"],
+        &["min: 9p is above max"],
+    );
+    let valid = printed(&["router", "--check-config", "--queue-num=0", "--rate=1mbit", "choke"]);
+    assert_eq!(valid, "the command line is valid\nchoke, queue 0, 1mbit, overhead 0b, mpu 0b, noatm\n");
+}

@@ -8,6 +8,8 @@ mod attached;
 mod autorate;
 #[cfg(target_os = "linux")]
 mod autorate_settings;
+#[cfg(target_os = "linux")]
+mod checked;
 #[cfg(all(test, target_os = "linux"))]
 mod example;
 #[cfg(target_os = "linux")]

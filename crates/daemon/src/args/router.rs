@@ -50,6 +50,10 @@ pub struct RouterArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
+    /// Check the options and the file, print all mistakes, and touch nothing; root is not needed
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) check_config: bool,
+
     /// Remove the rules that killed routers have left behind, and do nothing else
     #[arg(long, exclusive = true)]
     pub(crate) clean: bool,

@@ -1,10 +1,11 @@
-//! The action asked of a router: run, `--dry-run` or `--clean`.
+//! The action asked of a router: run, `--dry-run`, `--check-config` or `--clean`.
 
 use std::fmt::Write as _;
 
 use fairlane_console::{Failure, output};
 use fairlane_linux::{Leftover, leftovers};
 
+use super::checked::Checked;
 use super::ready::{Ready, refused, rules};
 use super::settings::Sources;
 use super::{guard, supervisor};
@@ -17,6 +18,8 @@ pub(super) enum Action {
     Run(Box<Ready>),
     /// Print the actions.
     DryRun(Box<Ready>),
+    /// Print that the settings are valid.
+    Check(Box<Checked>),
     /// Remove the rules of killed routers.
     Clean,
     /// Guard the rules of another process.
@@ -35,6 +38,9 @@ impl Action {
         let (dry_run, form) = (args.dry_run, args.options.log.unwrap_or(Log::Text));
         // A dry run is always text, also with a log in JSON.
         let refuse = |form, failure| if dry_run { failure } else { supervisor::refuse(form, failure) };
+        if args.check_config {
+            return Checked::new(&Sources::new(args)?).map(Box::new).map(Self::Check);
+        }
         let sources = Sources::new(args).map_err(|failure| refuse(form, failure))?;
         let settings = sources.read().map_err(|failure| refuse(form, failure))?;
         let rules = rules(&settings).map_err(|failure| refuse(settings.log, failure))?;
@@ -47,6 +53,7 @@ impl Action {
         match self {
             Self::Run(ready) => supervisor::run(&ready),
             Self::DryRun(ready) => output::print(&ready.shown()),
+            Self::Check(checked) => output::print(&checked.shown()),
             Self::Clean => clean(),
             Self::Guard(rules) => guard::run(&rules),
         }

@@ -82,7 +82,8 @@ impl Adjuster {
         let probes = ProbeTable::new(settings.reflectors.clone());
         let (end, ended) = mpsc::channel();
         let (settings, interface, views) = (settings.clone(), interface.to_owned(), Arc::clone(views));
-        let adjustment = Adjustment { settings, interface, socket: Some(socket), ways, probes, views, silent: false };
+        let (socket, silent, forbidden) = (Some(socket), false, false);
+        let adjustment = Adjustment { settings, interface, socket, ways, probes, views, silent, forbidden };
         let work = move || adjustment.run(&ended);
         let thread = thread::Builder::new().name("autorate".to_owned()).spawn(work)?;
         Ok(Self { end: Some(end), thread: Some(thread) })
@@ -122,6 +123,8 @@ struct Adjustment {
     views: AutorateViews,
     /// `true` once the log has said that no probe is answered.
     silent: bool,
+    /// `true` once the log has said that a probe is forbidden.
+    forbidden: bool,
 }
 
 impl Adjustment {
@@ -150,7 +153,13 @@ impl Adjustment {
     fn probe(&mut self) {
         let Some(socket) = &self.socket else { return };
         let (reflector, number) = self.probes.next();
-        socket.send(reflector, number);
+        let sent = socket.send(reflector, number);
+        if let Err(error) = &sent
+            && !self.forbidden
+        {
+            warn!(%reflector, %error, "autorate: a firewall, or IPAddressDeny= of the systemd unit, forbids probes there");
+            self.forbidden = true;
+        }
         let Some(bytes) = socket.bytes() else { return };
         for n in 0..self.ways.len() {
             let way = &mut self.ways[n];

@@ -48,34 +48,43 @@ pub(super) struct AutorateSettings {
 }
 
 impl AutorateTable {
-    /// Reads the table.
-    pub(super) fn read(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Self, Failure> {
+    /// Reads the table. Wrong keys are left out, and added to `mistakes`.
+    pub(super) fn read(
+        source: &Source<'_>,
+        value: &Spanned<DeValue<'_>>,
+        mistakes: &mut Vec<Failure>,
+    ) -> Result<Self, Failure> {
         let DeValue::Table(table) = value.get_ref() else {
             let example = "{ probe = \"echo:192.0.2.1\", min = \"2mbit\", max = \"30mbit\" }";
             return Err(source.error(value.span(), format!("autorate: expected a table, such as {example}")));
         };
         let mut read = Self::default();
         for (key, value) in table {
-            let name = key.get_ref();
-            let scalar = Scalar { source, key: name, value };
-            match &**name {
-                "probe" => read.add_probes(&scalar)?,
-                "law" => read.law = scalar.read(law)?,
-                "dry-run" => read.dry_run = scalar.read(switch)?,
-                "min" => read.one.min = Some(scalar.read(values::rate)?),
-                "max" => read.one.max = Some(scalar.read(values::rate)?),
-                "up" => read.up = rates(source, name, value)?,
-                "down" => read.down = rates(source, name, value)?,
-                other => {
-                    let message = format!("autorate: there is no key \"{other}\"; the keys are {}", KEYS.join(", "));
-                    return Err(source.error(key.span(), message));
-                }
-            }
+            let scalar = Scalar { source, key: key.get_ref(), value };
+            mistakes.extend(read.read_key(key, &scalar).err());
         }
-        if read.reflectors.is_empty() {
+        if !table.contains_key("probe") {
             return Err(source.error(value.span(), "autorate: it needs a probe, such as \"echo:192.0.2.1\""));
         }
         Ok(read)
+    }
+
+    fn read_key(&mut self, key: &Spanned<impl AsRef<str>>, scalar: &Scalar<'_>) -> Result<(), Failure> {
+        let (Scalar { source, value, .. }, name) = (scalar, key.get_ref().as_ref());
+        match name {
+            "probe" => self.add_probes(scalar)?,
+            "law" => self.law = scalar.read(law)?,
+            "dry-run" => self.dry_run = scalar.read(switch)?,
+            "min" => self.one.min = Some(scalar.read(values::rate)?),
+            "max" => self.one.max = Some(scalar.read(values::rate)?),
+            "up" => self.up = rates(source, name, value)?,
+            "down" => self.down = rates(source, name, value)?,
+            other => {
+                let message = format!("autorate: there is no key \"{other}\"; the keys are {}", KEYS.join(", "));
+                return Err(source.error(key.span(), message));
+            }
+        }
+        Ok(())
     }
 
     fn add_probes(&mut self, scalar: &Scalar<'_>) -> Result<(), Failure> {

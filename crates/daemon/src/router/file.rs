@@ -51,6 +51,8 @@ pub(super) struct FileSettings {
     pub(super) autorate: Option<AutorateTable>,
     /// Warnings about the file.
     pub(super) doubts: Vec<String>,
+    /// The mistakes of single keys, in order; what they say is not in the rest.
+    pub(super) mistakes: Vec<Failure>,
 }
 
 /// Reads the file at `path`.
@@ -96,17 +98,26 @@ fn parse(name: &str, text: &str) -> Result<FileSettings, Failure> {
     let mut in_order: Vec<_> = table.get_ref().iter().collect();
     in_order.sort_by_key(|(key, _)| key.span().start);
     for (key, value) in in_order {
-        let options = &mut contents.options;
         let scalar = Scalar { source: &source, key: key.get_ref(), value };
-        match &**key.get_ref() {
+        let read = contents.read(key, &scalar);
+        contents.mistakes.extend(read.err());
+    }
+    Ok(contents)
+}
+
+impl FileSettings {
+    /// Reads the value of `key`. Mistakes in a table are added, too.
+    fn read(&mut self, key: &Spanned<impl AsRef<str>>, scalar: &Scalar<'_>) -> Result<(), Failure> {
+        let (Scalar { source, value, .. }, options) = (scalar, &mut self.options);
+        match key.get_ref().as_ref() {
             "path" => options.path = Some(scalar.read(choice)?),
             "queue-num" => options.queue_num = Some(scalar.read(args::queue_num)?),
             "bridge" => options.bridge = Some(scalar.read(args::bridge)?),
             "rate" => options.rate = Some(scalar.read(values::rate)?),
             "up" => options.up = Some(scalar.read(values::rate)?),
             "down" => options.down = Some(scalar.read(values::rate)?),
-            "interface" => options.interface = list(&scalar, |text| Ok(text.to_owned()))?,
-            "exempt" => options.exempt = list(&scalar, str::parse)?,
+            "interface" => options.interface = list(scalar, |text| Ok(text.to_owned()))?,
+            "exempt" => options.exempt = list(scalar, str::parse)?,
             "overhead" => options.overhead = Some(scalar.read(args::overhead)?),
             "mpu" => options.mpu = Some(scalar.read(args::mpu)?),
             "framing" => options.framing = Some(scalar.read(choice)?),
@@ -117,15 +128,15 @@ fn parse(name: &str, text: &str) -> Result<FileSettings, Failure> {
             "drain" => options.drain = Some(scalar.read(values::time)?),
             "metrics" => options.metrics = Some(scalar.read(args::metrics)?),
             "log" => options.log = Some(scalar.read(choice)?),
-            "queue" => contents.queue = Some(queue(&source, value)?),
-            "autorate" => contents.autorate = Some(AutorateTable::read(&source, value)?),
+            "queue" => self.queue = Some(queue(source, value, &mut self.mistakes)?),
+            "autorate" => self.autorate = Some(AutorateTable::read(source, value, &mut self.mistakes)?),
             other => {
                 let message = format!("there is no key \"{other}\"; the keys are {}", KEYS.join(", "));
                 return Err(source.error(key.span(), message));
             }
         }
+        Ok(())
     }
-    Ok(contents)
 }
 
 /// Reads one of the names that an option has.
@@ -145,8 +156,13 @@ fn list<T>(scalar: &Scalar<'_>, read: impl Fn(&str) -> Result<T, String>) -> Res
     }
 }
 
-/// Reads `queue = { kind = "choke", limit = "300p" }`, as in a scenario.
-fn queue(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<QdiscParameters, Failure> {
+/// Reads `queue = { kind = "choke", limit = "300p" }`, as in a scenario. Wrong parameters are left out, and added to
+/// `mistakes`.
+fn queue(
+    source: &Source<'_>,
+    value: &Spanned<DeValue<'_>>,
+    mistakes: &mut Vec<Failure>,
+) -> Result<QdiscParameters, Failure> {
     let DeValue::Table(table) = value.get_ref() else {
         return Err(
             source.error(value.span(), "queue: expected a table, such as { kind = \"choke\", limit = \"300p\" }")
@@ -158,12 +174,12 @@ fn queue(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<QdiscParam
     let kind: Kind = Scalar { source, key: "queue.kind", value: kind }.read(values::kind)?;
     let mut config = QdiscParameters::new(kind);
     for (key, value) in table.iter().filter(|(key, _)| **key.get_ref() != *"kind") {
-        let given = parameter(source, value);
-        let given =
-            given.ok_or_else(|| source.error(value.span(), format!("queue.{}: expected one value", key.get_ref())))?;
-        config
-            .set(key.get_ref(), given)
-            .map_err(|error| source.error(value.span(), format!("queue.{}: {}", key.get_ref(), error.message())))?;
+        let set = match parameter(source, value) {
+            Some(given) => config.set(key.get_ref(), given).map_err(|error| error.message().to_owned()),
+            None => Err("expected one value".to_owned()),
+        };
+        let wrong = |message| source.error(value.span(), format!("queue.{}: {message}", key.get_ref()));
+        mistakes.extend(set.err().map(wrong));
     }
     Ok(config)
 }

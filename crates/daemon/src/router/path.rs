@@ -3,7 +3,7 @@
 use fairlane_console::Failure;
 use fairlane_linux::{
     BridgeConfig, BridgeDirections, DataPath, Exempt, Firewall, FlowsBy, Link, LinkLayer, MarkBits, Marking,
-    PacketNeeds, QueueConfig, Queues, mtu,
+    PacketNeeds, QueueConfig, Queues, RuleError,
 };
 use fairlane_qdisc::QdiscConfig;
 
@@ -26,6 +26,8 @@ pub(super) struct Wanted<'w> {
     pub(super) both: bool,
     /// The number of directions before this one, whose queues have the numbers before.
     pub(super) before: u16,
+    /// Returns the MTU of an interface.
+    pub(super) mtu: &'w dyn Fn(&str) -> Result<u32, RuleError>,
     /// Finds the tool of our rules and the bits of their marks.
     pub(super) ours: &'w dyn Fn() -> Result<(Firewall, MarkBits), Failure>,
 }
@@ -157,9 +159,22 @@ impl Wanted<'_> {
             let message = "--gso and wash exclude each other: packets that are joined must not be written anew";
             return Err(Failure::new(message, "leave --gso or wash out"));
         }
-        let gso = if whole { Some(segments(self.interfaces)?) } else { None };
+        let gso = if whole { Some(self.segments()?) } else { None };
         let fail_open = self.options.fail_open.or(self.file.fail_open).unwrap_or(false);
         Ok(Path::Process(DataPath::Queue(QueueConfig { queues, marking, repeat, fail_open, gso })))
+    }
+
+    /// Returns the smallest MTU of the interfaces.
+    fn segments(&self) -> Result<u32, Failure> {
+        let mut least = None;
+        for interface in self.interfaces {
+            let mtu = (self.mtu)(interface).map_err(Failure::plain)?;
+            least = Some(least.map_or(mtu, |least: u32| least.min(mtu)));
+        }
+        least.ok_or_else(|| {
+            let message = "gso needs --interface: packets that are joined must not be written anew, so rules of ours have to mark them";
+            Failure::new(message, "name the interface, or leave gso out")
+        })
     }
 
     /// Returns the directions over a bridge that this way forwards.
@@ -209,17 +224,4 @@ impl Wanted<'_> {
 /// Returns the error of a router without `what`, with an example of it.
 pub(super) fn needs(what: &str, example: &str) -> Failure {
     Failure::new(format!("a router needs {what}"), format!("write for example {example}, or put it into --config"))
-}
-
-/// Returns the smallest MTU of these interfaces.
-fn segments(interfaces: &[String]) -> Result<u32, Failure> {
-    let mut least = None;
-    for interface in interfaces {
-        let mtu = mtu(interface).map_err(Failure::plain)?;
-        least = Some(least.map_or(mtu, |least: u32| least.min(mtu)));
-    }
-    least.ok_or_else(|| {
-        let message = "gso needs --interface: packets that are joined must not be written anew, so rules of ours have to mark them";
-        Failure::new(message, "name the interface, or leave gso out")
-    })
 }

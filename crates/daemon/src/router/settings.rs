@@ -8,7 +8,7 @@ use fairlane_console::floods::{self, Finding, Mix};
 use fairlane_console::{Failure, explain};
 use fairlane_linux::{
     BridgeConfig, DataPath, Exempt, Firewall, FlowsBy, Framing, Link, LinkLayer, MarkBits, Marking, PacketNeeds,
-    RouterConfig, runtime_file,
+    RouterConfig, mtu, runtime_file,
 };
 use fairlane_qdisc::{Duration, Host, QdiscParameters, Rate, Seed, SimplePacket};
 
@@ -24,6 +24,10 @@ const KERNEL_LIMIT: u64 = 65_536;
 
 /// The ending of the names of default sockets.
 pub(crate) const SOCKET: &str = ".sock";
+
+/// The bits and the MTU of a machine that is not looked at.
+const ANY_MARKS: u32 = 0x1800_0000;
+const USUAL_MTU: u32 = 1500;
 
 /// The default of `--drain`.
 const DRAIN: Duration = Duration::from_millis(2000);
@@ -57,6 +61,8 @@ pub(super) struct Sources {
     file: Option<PathBuf>,
     /// The tool of our rules, and the bits that were free at the start.
     chosen: OnceCell<(Firewall, MarkBits)>,
+    /// `true` if this machine is not looked at.
+    elsewhere: bool,
 }
 
 impl Sources {
@@ -68,6 +74,7 @@ impl Sources {
             options: args.options,
             file: args.config,
             chosen: OnceCell::new(),
+            elsewhere: args.check_config,
         })
     }
 
@@ -76,12 +83,26 @@ impl Sources {
         self.file.as_deref()
     }
 
-    /// Reads the settings, with the present contents of the file.
+    /// Reads the settings, with the present contents of the file. Returns the first mistake.
     pub(super) fn read(&self) -> Result<Settings, Failure> {
-        let FileSettings { options: file, queue, autorate, doubts } = match &self.file {
-            Some(path) => file::read(path)?,
-            None => FileSettings::default(),
-        };
+        self.read_all().map_err(|mistakes| mistakes.into_iter().next().unwrap_or(Failure::Logged))
+    }
+
+    /// Reads the settings, with the present contents of the file. Returns all mistakes in single keys, or the first one
+    /// of the whole; at least one.
+    pub(super) fn read_all(&self) -> Result<Settings, Vec<Failure>> {
+        let contents = self.file.as_ref().map_or_else(|| Ok(FileSettings::default()), |path| file::read(path));
+        let mut contents = contents.map_err(|failure| vec![failure])?;
+        if contents.mistakes.is_empty() {
+            self.resolve(contents).map_err(|failure| vec![failure])
+        } else {
+            Err(std::mem::take(&mut contents.mistakes))
+        }
+    }
+
+    /// Returns the settings of the command line and the file together.
+    fn resolve(&self, contents: FileSettings) -> Result<Settings, Failure> {
+        let FileSettings { options: file, queue, autorate, doubts, .. } = contents;
         let options = &self.options;
         let rates = rates(options, &file)?;
         let given = self.queue.as_ref().or(queue.as_ref());
@@ -112,6 +133,7 @@ impl Sources {
                 direction,
                 both,
                 before,
+                mtu: &|interface| if self.elsewhere { Ok(USUAL_MTU) } else { mtu(interface) },
                 ours: &|| self.ours(options.marks.or(file.marks)),
             };
             let (path, reason) = wanted.path()?;
@@ -139,8 +161,9 @@ impl Sources {
     /// this was first asked.
     fn ours(&self, given: Option<u32>) -> Result<(Firewall, MarkBits), Failure> {
         let find = || {
-            let firewall = Firewall::find()?;
-            Ok((firewall, given.map_or_else(|| firewall.choose_marks(), MarkBits::new)?))
+            let firewall = if self.elsewhere { Firewall::Nft } else { Firewall::find()? };
+            let free = || if self.elsewhere { MarkBits::new(ANY_MARKS) } else { firewall.choose_marks() };
+            Ok((firewall, given.map_or_else(free, MarkBits::new)?))
         };
         let (firewall, bits) = match self.chosen.get() {
             Some(chosen) => *chosen,

@@ -104,7 +104,10 @@ impl ProbeSocket {
     }
 
     /// Sends the probe `number` to `reflector`. One that cannot be sent now is lost, as on the way.
-    pub fn send(&self, reflector: Ipv4Addr, number: u16) {
+    ///
+    /// # Errors
+    /// A rule of this machine forbids the probe, as `IPAddressDeny=` of systemd does.
+    pub fn send(&self, reflector: Ipv4Addr, number: u16) -> io::Result<()> {
         let mut message = [0; LENGTH];
         message[0] = if self.kind == ProbeKind::Echo { ECHO } else { TIME_STAMP };
         message[4..6].copy_from_slice(&self.identifier.to_be_bytes());
@@ -113,7 +116,10 @@ impl ProbeSocket {
         let sum = checksum(&message);
         message[2..4].copy_from_slice(&sum.to_be_bytes());
         let to = SockaddrIn::from(SocketAddrV4::new(reflector, 0));
-        let _ = sendto(self.sender.as_raw_fd(), &message, &to, MsgFlags::MSG_DONTWAIT);
+        match sendto(self.sender.as_raw_fd(), &message, &to, MsgFlags::MSG_DONTWAIT) {
+            Err(Errno::EPERM) => Err(Errno::EPERM.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the next probe or answer that was seen; `None` if there is none.
@@ -305,7 +311,7 @@ mod tests {
             for (kind, one_way) in [(ProbeKind::Echo, false), (ProbeKind::TimeStamp, true)] {
                 let socket = ProbeSocket::open("lo", kind, 0x1234).unwrap();
                 let other = ProbeSocket::open("lo", kind, 0x1235).unwrap();
-                socket.send(Ipv4Addr::LOCALHOST, 0x5678);
+                socket.send(Ipv4Addr::LOCALHOST, 0x5678).unwrap();
                 let mut seen = Vec::new();
                 while seen.len() < 4 {
                     let mut ready = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
