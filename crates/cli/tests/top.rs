@@ -11,6 +11,7 @@ mod running;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command};
 use std::sync::mpsc::{self, Receiver};
@@ -205,6 +206,7 @@ fn a_pipe_gets_text() {
 struct OnTerminal {
     child: Child,
     keys: File,
+    slave: OwnedFd,
     /// The pieces of its output.
     written: Receiver<String>,
     seen: String,
@@ -212,12 +214,12 @@ struct OnTerminal {
 
 impl OnTerminal {
     fn start() -> Self {
-        Self::start_as("xterm")
+        Self::start_as("xterm", 100, 30)
     }
 
-    /// Starts it on a terminal of the type `term`.
-    fn start_as(term: &str) -> Self {
-        let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    /// Starts it on a terminal of the type `term` and of this size.
+    fn start_as(term: &str, ws_col: u16, ws_row: u16) -> Self {
+        let size = Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(Some(&size), None).unwrap();
         let end = || pty.slave.try_clone().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
@@ -235,7 +237,7 @@ impl OnTerminal {
                 }
             }
         });
-        Self { child, keys, written, seen: String::new() }
+        Self { child, keys, slave: pty.slave, written, seen: String::new() }
     }
 
     /// Waits until `part` was written since the last call that found something.
@@ -295,6 +297,29 @@ fn a_terminal_gets_a_view_that_lives() {
     });
 }
 
+/// A terminal of 65535 columns and lines, from the start or later. Would catch a view as large as the terminal, for
+/// which there is no memory.
+#[test]
+fn a_terminal_of_any_size_gets_a_view() {
+    in_namespace(|| {
+        let _router = Running::start(&with(&["choke", "limit=60p", "min=20p", "max=40p"]));
+        let mut from_the_start = OnTerminal::start_as("xterm", u16::MAX, u16::MAX);
+        from_the_start.wait_for("choke, queue 0 on lo");
+        let mut later = OnTerminal::start();
+        later.wait_for("choke, queue 0 on lo");
+        for size in [["cols", "65535", "rows", "65535"], ["cols", "90", "rows", "30"]] {
+            let stdin = later.slave.try_clone().unwrap();
+            assert!(Command::new("stty").args(size).stdin(stdin).status().unwrap().success());
+            kill(Pid::from_raw(later.child.id() as i32), Signal::SIGWINCH).unwrap();
+            later.wait_for("choke, queue 0 on lo");
+        }
+        for mut top in [from_the_start, later] {
+            top.keys.write_all(b"q").unwrap();
+            assert_eq!(top.end(), Some(0));
+        }
+    });
+}
+
 /// Port 0 stands for any free port. Would catch a router that does not report the port.
 #[test]
 fn a_free_port_is_named() {
@@ -311,8 +336,10 @@ fn a_free_port_is_named() {
 fn a_dumb_terminal_gets_text() {
     in_namespace(|| {
         let _router = Running::start(&with(&["choke", "limit=60p", "min=20p", "max=40p"]));
-        let mut top = OnTerminal::start_as("dumb");
+        let mut top = OnTerminal::start_as("dumb", 100, 30);
         assert_eq!(top.child.wait().unwrap().code(), Some(0));
+        // The output ends with the last of its writers.
+        drop(top.slave);
         let mut text = String::new();
         while let Ok(piece) = top.written.recv_timeout(Duration::from_secs(60)) {
             text += &piece;

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fairlane_console::{Failure, Stopwatch, colour};
-use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, size};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
+use ratatui::{DefaultTerminal, TerminalOptions, Viewport};
 
 use super::change::Change;
 use super::client::{Client, States, Watching};
@@ -22,6 +24,10 @@ use crate::state::State;
 /// The maximum time until a key is read.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// The largest part of a terminal that is drawn on, in columns and lines: the memory for a view follows from its size,
+/// and a terminal may name any.
+const LARGEST: (u16, u16) = (1000, 300);
+
 /// Shows the router on the terminal, which is restored afterwards, also after a panic.
 pub(super) fn show(client: Client, first: States, interval: Duration) -> Result<(), Failure> {
     let ended = Arc::new(AtomicBool::new(false));
@@ -31,10 +37,22 @@ pub(super) fn show(client: Client, first: States, interval: Duration) -> Result<
     let failed = |error: io::Error| {
         Failure::new(format!("cannot show anything on this terminal: {error}"), "fairlane top --once prints text")
     };
-    let mut terminal = ratatui::try_init().map_err(failed)?;
+    let mut terminal = area().and_then(open).map_err(failed)?;
     let screen = Screen { watching: client.watch(interval), pictures: Pictures::new(first) };
     let result = screen.run(&mut terminal, &ended);
     ratatui::try_restore().and(result).map_err(failed)
+}
+
+/// Returns the part of the terminal that is drawn on.
+fn area() -> io::Result<Rect> {
+    let (width, height) = size()?;
+    Ok(Rect::new(0, 0, width.min(LARGEST.0), height.min(LARGEST.1)))
+}
+
+fn open(area: Rect) -> io::Result<DefaultTerminal> {
+    let terminal = ratatui::try_init_with_options(TerminalOptions { viewport: Viewport::Fixed(area) })?;
+    execute!(io::stdout(), EnterAlternateScreen)?;
+    Ok(terminal)
 }
 
 struct Screen {
@@ -44,7 +62,13 @@ struct Screen {
 
 impl Screen {
     fn run(mut self, terminal: &mut DefaultTerminal, ended: &AtomicBool) -> io::Result<()> {
+        let mut drawn = area()?;
         loop {
+            let now = area()?;
+            if now != drawn {
+                terminal.resize(now)?;
+                drawn = now;
+            }
             terminal.draw(|frame| self.pictures.draw(frame.area(), frame.buffer_mut()))?;
             loop {
                 if ended.load(Ordering::Acquire) {
