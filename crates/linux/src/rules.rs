@@ -56,17 +56,17 @@ enum RuleDirection {
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
     /// The interface does not exist.
-    #[error("there is no interface \"{0}\": ip link lists the interfaces")]
+    #[error("there is no interface {0:?}: ip link lists the interfaces")]
     NoInterface(String),
     /// The MTU of an interface cannot be read.
-    #[error("cannot read the MTU of \"{0}\": {1}")]
+    #[error("cannot read the MTU of {0:?}: {1}")]
     NoMtu(String, #[source] io::Error),
     /// The name of an interface has a meaning beyond itself in a rule.
-    #[error("the interface name \"{0}\" cannot be used in a rule: only letters, digits and . _ - @ : are allowed")]
+    #[error("the interface name {0:?} cannot be used in a rule: only letters, digits and . _ - @ : are allowed")]
     BadName(String),
     /// Another router queues the packets that leave by the interface.
     #[error(
-        "another fairlane router queues the packets that leave by \"{0}\", and a link can have only one: end that router first, or \
+        "another fairlane router queues the packets that leave by {0:?}, and a link can have only one: end that router first, or \
          choose another interface"
     )]
     InUse(String),
@@ -81,7 +81,7 @@ pub enum RuleError {
     Changing,
     /// Packets between the ports of a bridge would be queued.
     #[error(
-        "\"{0}\" is a bridge whose ports' packets pass firewall rules, and packets between its ports would be queued too: \
+        "{0:?} is a bridge whose ports' packets pass firewall rules, and packets between its ports would be queued too: \
          sysctl -w net.bridge.bridge-nf-call-iptables=0 net.bridge.bridge-nf-call-ip6tables=0 ends that"
     )]
     BridgedPorts(String),

@@ -72,6 +72,40 @@ fn a_renamed_interface_is_followed() {
     });
 }
 
+/// An interface is renamed while the router runs, to a name that a rule takes for a pattern and to one that moves a
+/// terminal's cursor. Neither is put into a rule: the log says that packets pass unqueued, also those of an interface
+/// that the pattern matches, until there is a usable name.
+#[test]
+fn a_name_that_is_a_pattern_is_never_in_a_rule() {
+    in_namespace(|| {
+        make("wan0");
+        let before = nothing();
+        let mut router = Running::start(&WAN);
+        assert_eq!(queued(), 20);
+        let mut now = "wan0";
+        for (name, shown) in [("w+", "\"w+\""), ("w*", "\"w*\""), ("w\u{1b}[2J", "\"w\\u{1b}[2J\"")] {
+            tool("ip", &format!("link set {now} down"));
+            tool("ip", &format!("link set {now} name {name}"));
+            set_up(name);
+            let line = router.wait_for("packets pass unqueued");
+            let expected = format!("the interface name {shown} cannot be used in a rule");
+            assert!(line.contains(&expected) && !router.said.contains('\u{1b}'), "{line}");
+            assert!(!rules().contains(name) && queued() == 0, "{}", rules());
+            now = name;
+        }
+        for name in ["lte0", "wan0"] {
+            tool("ip", &format!("link set {now} down"));
+            tool("ip", &format!("link set {now} name {name}"));
+            set_up(name);
+            router.wait_for("the rules are installed again");
+            assert_eq!(queued(), 20);
+            now = name;
+        }
+        router.signal(Signal::SIGTERM);
+        assert_eq!((router.end(), rules(), tables()), (Some(0), before.0, before.1));
+    });
+}
+
 /// An interface goes while packets wait for it, and another comes with its name. The kernel drops those packets; the
 /// router goes on and queues the packets of the new interface.
 #[test]
