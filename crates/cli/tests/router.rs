@@ -32,6 +32,8 @@ mod moving;
 mod nftables;
 #[path = "router/other_rules.rs"]
 mod other_rules;
+#[path = "router/tunnels.rs"]
+mod tunnels;
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
@@ -69,12 +71,15 @@ fn it_holds_in_a_guest_with_other_firewalls() {
         "interfaces::a_renamed_interface_is_followed",
         "interfaces::an_interface_that_goes_and_comes_back_is_queued",
         "moving::interfaces_come_and_go_under_traffic",
+        "tunnels::a_packet_of_ipsec_is_queued_once",
+        "tunnels::a_packet_in_a_tunnel_is_queued_once",
     ];
     let legacy = [
         "other_rules::later_rules_see_queued_packets",
         "other_rules::marks_change_no_route_and_no_mark",
         "guard::packets_pass_while_the_router_stands_still",
         "rules_that_are_refused_leave_nothing",
+        "tunnels::a_packet_of_ipsec_is_queued_once",
         "rules_that_others_took_away_come_back",
     ];
     in_guest::run(&[(Firewalls::NftAndIptables, &nft), (Firewalls::IptablesLegacy, &legacy)]);

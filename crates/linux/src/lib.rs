@@ -16,7 +16,7 @@
 //! let rules = Rules::new(0, &["eth0".to_owned()], bits)?;
 //! let (marking, repeat) = (Marking::ByRule(bits.ce()), firewall.repeat(bits));
 //! let router = Router::new(&RouterConfig {
-//!     path: DataPath::Queue(QueueConfig { queues: 0.into(), marking, repeat, fail_open: false, gso: None }),
+//!     path: DataPath::Queue(QueueConfig { queues: 0.into(), marking, repeat, fail_open: false, gso: false, mtu: Some(1500) }),
 //!     link: Link { rate, layer: LinkLayer::default() },
 //!     discipline: QdiscParameters::new(Kind::Choke).resolve(rate)?,
 //!     flows: FlowsBy::FiveTuple,

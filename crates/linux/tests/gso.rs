@@ -48,7 +48,7 @@ fn read(listener: &TcpListener) -> (u64, f64) {
 }
 
 fn transfer(lab: &Lab, gso: Option<u32>) -> Transfer {
-    let path = DataPath::Queue(QueueConfig { gso, ..queue_config(0) });
+    let path = DataPath::Queue(QueueConfig { gso: gso.is_some(), mtu: gso, ..queue_config(0) });
     // A queue of 80 ms, which a sender that halves its window does not empty, and which outlasts a short pause of the
     // machine.
     let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "2mb").unwrap();

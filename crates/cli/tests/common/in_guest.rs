@@ -52,7 +52,7 @@ const PROGRAMS: [(&str, &str); 6] = [
 const IPTABLES: [&str; 6] =
     ["iptables", "iptables-restore", "iptables-save", "ip6tables", "ip6tables-restore", "ip6tables-save"];
 
-const MODULES: [&str; 18] = [
+const MODULES: [&str; 24] = [
     "veth",
     "nfnetlink_queue",
     "nf_tables",
@@ -71,6 +71,12 @@ const MODULES: [&str; 18] = [
     "xt_dscp",
     "xt_tcpudp",
     "sch_tbf",
+    "xt_policy",
+    "xfrm_user",
+    "esp4",
+    "authenc",
+    "crypto_null",
+    "ipip",
 ];
 
 const LIMITS: Limits = Limits { memory_mib: 768, cpu_s: 300 };

@@ -55,9 +55,12 @@ fn the_routers_table_queues() {
         assert_eq!((through(50), arrived()), (50, 50));
         let listed = tool("nft", "list ruleset");
         assert_eq!(tables(), "table inet fairlane_q0\n");
-        for rule in
-            ["oifname \"lo\" queue flags bypass to 0", "ip ecn set ce", "ip6 ecn set ce", "meta mark set meta mark"]
-        {
+        for rule in [
+            "oifname \"lo\" rt ipsec missing queue flags bypass to 0",
+            "ip ecn set ce",
+            "ip6 ecn set ce",
+            "meta mark set meta mark",
+        ] {
             assert!(listed.contains(rule), "{listed}");
         }
         assert!(!listed.contains("FAIRLANE"), "{listed}");

@@ -345,7 +345,8 @@ mod tests {
             marking: Marking::ByUs,
             repeat: None,
             fail_open: false,
-            gso: None,
+            gso: false,
+            mtu: None,
         };
         let expected = [
             "arrived_packets_total 11",
@@ -414,7 +415,8 @@ mod tests {
     fn both_directions_are_one_text() {
         let of = |number: u16, direction| {
             let queues = number.into();
-            let queue = QueueConfig { queues, marking: Marking::ByUs, repeat: None, fail_open: false, gso: None };
+            let queue =
+                QueueConfig { queues, marking: Marking::ByUs, repeat: None, fail_open: false, gso: false, mtu: None };
             text(report(), &Path::Process(DataPath::Queue(queue)), rates(Some(direction)), None)
         };
         let (up, down) = (of(0, Direction::Up), of(1, Direction::Down).replace("fairlane_average", "fairlane_other"));

@@ -159,13 +159,14 @@ impl Wanted<'_> {
             let message = "--gso and wash exclude each other: packets that are joined must not be written anew";
             return Err(Failure::new(message, "leave --gso or wash out"));
         }
-        let gso = if whole { Some(self.segments()?) } else { None };
+        // An interface that is missing is told later.
+        let mtu = if whole { Some(self.smallest_mtu()?) } else { self.smallest_mtu().ok() };
         let fail_open = self.options.fail_open.or(self.file.fail_open).unwrap_or(false);
-        Ok(Path::Process(DataPath::Queue(QueueConfig { queues, marking, repeat, fail_open, gso })))
+        Ok(Path::Process(DataPath::Queue(QueueConfig { queues, marking, repeat, fail_open, gso: whole, mtu })))
     }
 
     /// Returns the smallest MTU of the interfaces.
-    fn segments(&self) -> Result<u32, Failure> {
+    fn smallest_mtu(&self) -> Result<u32, Failure> {
         let mut least = None;
         for interface in self.interfaces {
             let mtu = (self.mtu)(interface).map_err(Failure::plain)?;

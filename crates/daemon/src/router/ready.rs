@@ -154,7 +154,7 @@ fn how_packets_pass(path: &DataPath) -> String {
                 Marking::ByUs => "by this program, for which every packet is copied whole".to_owned(),
             };
             let beyond = if queue.fail_open { "passes" } else { "is dropped" };
-            let joined = match queue.gso {
+            let joined = match queue.mtu.filter(|_| queue.gso) {
                 Some(mtu) => format!("come whole, and take on the link what segments of {mtu} bytes take"),
                 None => "are cut by the kernel before they come".to_owned(),
             };

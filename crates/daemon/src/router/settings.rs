@@ -328,7 +328,7 @@ fn changes_sides(old: &BridgeConfig, new: &BridgeConfig) -> bool {
 
 /// Returns true if GSO packets are queued whole.
 fn whole(path: &Path) -> bool {
-    queue(path).is_some_and(|queue| queue.gso.is_some()) || bridge(path).is_some_and(|bridge| bridge.gso)
+    queue(path).is_some_and(|queue| queue.gso) || bridge(path).is_some_and(|bridge| bridge.gso)
 }
 
 const fn framing(framing: args::Framing) -> Framing {

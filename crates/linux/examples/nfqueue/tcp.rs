@@ -48,7 +48,7 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
 }
 
 fn measure(lab: &Lab, gso: Option<u32>) -> Sample {
-    let path = DataPath::Queue(QueueConfig { gso, ..queue_config(0) });
+    let path = DataPath::Queue(QueueConfig { gso: gso.is_some(), mtu: gso, ..queue_config(0) });
     let router = Router::new(&RouterConfig { path, ..config(&discipline(Kind::FqCodel), RATE) }).unwrap();
     let (handle, firewall) = (router.handle(), install(0));
     let working = thread::spawn(|| cost(|| router.run().unwrap()));

@@ -14,8 +14,8 @@ pub struct Classifier {
     pub keys: FlowKeys,
     /// Calculates the size on the link.
     pub layer: LinkLayer,
-    /// The MTU in bytes by which the segments of a GSO packet are calculated, where its length is not reported; `None`
-    /// if GSO packets are segmented before they come.
+    /// The MTU in bytes by which the segments of a GSO packet and the fragments of a long one are calculated, where
+    /// their length is not reported; `None` if no packet is several ones on the link.
     pub mtu: Option<u32>,
     /// The other properties that the discipline needs of packets.
     pub needs: PacketNeeds,

@@ -1,4 +1,5 @@
-//! The size on the link of GSO packets: packets joined by segmentation offload, which are segmented when they are sent.
+//! The size on the link of packets that are several ones there: GSO packets, which segmentation offload has joined, and
+//! packets that are fragmented.
 
 use etherparse::{LaxIpSlice, TcpHeaderSlice, ip_number};
 
@@ -16,6 +17,21 @@ const UDP_HEADER: usize = 8;
 pub(crate) fn wire_bytes(layer: LinkLayer, start: &[u8], bytes: u32, mtu: u32) -> u32 {
     let headers = lengths(start).map_or(0, |lengths| (lengths.network + lengths.transport) as u32);
     in_segments(layer, headers, bytes.saturating_sub(headers), mtu.saturating_sub(headers))
+}
+
+/// Returns the size on the link of a packet of `bytes` bytes that begins with `start` and is longer than `mtu`: the
+/// kernel fragments it when it is sent (RFC 791, RFC 8200), or has reassembled it for connection tracking. Each
+/// fragment has the IP header, in IPv6 with 8 bytes more, and all but the last carry as many times 8 bytes as fit.
+///
+/// An NFQUEUE does not report the length of the fragments as they came; they are taken to be as long as the MTU allows.
+pub(crate) fn in_fragments(layer: LinkLayer, start: &[u8], bytes: u32, mtu: u32) -> u32 {
+    let Some(HeaderLengths { network, .. }) = lengths(start).filter(|_| bytes > mtu) else {
+        return layer.wire_bytes(bytes);
+    };
+    let network = network as u32;
+    let more = if start.first().is_some_and(|first| first >> 4 == 6) { 8 } else { 0 };
+    let headers = network.saturating_add(more);
+    in_segments(layer, headers, bytes.saturating_sub(network), mtu.saturating_sub(headers) & !7)
 }
 
 /// Returns the size on the link of segments that carry `data` bytes in all and at most `most` each, behind `headers`
@@ -102,6 +118,23 @@ mod tests {
         let headers = 40 + 8 + 20;
         let data = 3 * (1500 - headers);
         assert_eq!(wire_bytes(LinkLayer::default(), &start, headers + data, 1500), 3 * 1500);
+    }
+
+    /// By RFC 791 with an MTU of 1500, each fragment carries 1480 bytes behind 20 of header; by RFC 8200 1448 bytes,
+    /// the multiple of 8 below 1452, behind 48. Ethernet adds 38 to each.
+    #[test]
+    fn each_fragment_has_its_header() {
+        let ethernet = LinkLayer::new(38, 84, Framing::None).unwrap();
+        let four = |layer, data: u32| in_fragments(layer, &start(17, (20 + data) as u16), 20 + data, 1500);
+        let plain = LinkLayer::default();
+        assert_eq!([1480, 1481, 2960, 4008].map(|data| four(plain, data)), [1500, 1521, 3000, 4068]);
+        assert_eq!([1480, 1481, 2960, 4008].map(|data| four(ethernet, data)), [1538, 1538 + 84, 3076, 4182]);
+        let mut six = vec![0x60, 0, 0, 0, 0x0f, 0xa8, 17, 64];
+        six.extend([0; 48]);
+        assert_eq!(in_fragments(plain, &six, 40 + 4008, 1500), 2 * 1496 + 48 + 4008 - 2 * 1448);
+        for mtu in [0, 1, 20, 27, 28] {
+            assert!(four(plain, 40_000) >= in_fragments(plain, &six[..3], 40_000, mtu), "{mtu}");
+        }
     }
 
     /// Bytes that are no headers, or truncated ones, count as data. Would catch a division by zero and an overflow.

@@ -19,10 +19,10 @@ pub enum DataPath {
 }
 
 impl DataPath {
-    /// Returns the MTU by which the segments of a GSO packet are calculated; `None` where it is not needed.
+    /// Returns the MTU by which segments and fragments are calculated; `None` where it is not needed or not known.
     pub(crate) const fn mtu(&self) -> Option<u32> {
         match self {
-            Self::Queue(queue) => queue.gso,
+            Self::Queue(queue) => queue.mtu,
             Self::Bridge(_) => None,
         }
     }
@@ -42,10 +42,13 @@ pub struct QueueConfig {
     pub repeat: Option<u32>,
     /// Packets that the kernel cannot hand over bypass the discipline instead of being dropped.
     pub fail_open: bool,
-    /// The MTU of the link in bytes, if GSO packets are to be queued whole. A GSO packet is then one packet for the
-    /// discipline, and takes as much of the link as its segments of this MTU. `None`: the kernel segments GSO packets
-    /// before it queues them. Ignored with [`Marking::ByUs`], since a GSO packet cannot be rewritten.
-    pub gso: Option<u32>,
+    /// GSO packets are queued whole. A GSO packet is then one packet for the discipline, and takes as much of the link
+    /// as its segments of [`mtu`](Self::mtu) bytes. `false`: the kernel segments GSO packets before it queues them.
+    /// Ignored without an MTU, and with [`Marking::ByUs`], since a GSO packet cannot be rewritten.
+    pub gso: bool,
+    /// The MTU of the link in bytes, if it is known. A longer packet, which the kernel fragments behind the queue or
+    /// has reassembled before it, is one packet for the discipline, and takes as much of the link as its fragments.
+    pub mtu: Option<u32>,
 }
 
 /// A transparent bridge between two Ethernet interfaces.

@@ -162,8 +162,14 @@ mod tests {
     }
 
     fn reload(core: &Core, discipline: QdiscConfig, link: Link, flows: FlowsBy) {
-        let queue =
-            QueueConfig { queues: 0.into(), marking: Marking::ByUs, repeat: None, fail_open: false, gso: Some(1400) };
+        let queue = QueueConfig {
+            queues: 0.into(),
+            marking: Marking::ByUs,
+            repeat: None,
+            fail_open: false,
+            gso: true,
+            mtu: Some(1400),
+        };
         let path = DataPath::Queue(queue);
         core.handle.reload(&RouterConfig { path, link, discipline, flows }).unwrap();
     }

@@ -30,6 +30,15 @@ const WAIT: &str = "2";
 /// A file that exists only with IPv6.
 const IPV6: &str = "/proc/thread-self/net/if_inet6";
 
+/// How often a packet that IPsec encrypts comes to the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encrypted {
+    /// As it is on the link: encrypted.
+    Once,
+    /// Before as well.
+    Twice,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Family {
     restore: &'static str,
@@ -113,7 +122,12 @@ impl Family {
     }
 
     fn install(self, rules: &Rules) -> Result<(), RuleError> {
-        self.restore(&script(rules, &self.list()?.unwrap_or_default()))
+        let listed = self.list()?.unwrap_or_default();
+        match self.restore(&script(rules, &listed, Encrypted::Once)) {
+            // The extension for policies of IPsec may be missing.
+            Err(RuleError::Refused(..)) => self.restore(&script(rules, &listed, Encrypted::Twice)),
+            done => done,
+        }
     }
 
     fn stop(self, queue: u16) -> Result<(), RuleError> {
@@ -199,7 +213,7 @@ fn jumps_removed(listed: &str, queue: u16) -> String {
 pub(super) fn script_with_command(rules: &Rules) -> String {
     let names: Vec<&str> = families().iter().map(|family| family.restore).collect();
     let command = names.join(" and ");
-    format!("# {command} --noflush --wait {WAIT}\n{}", script(rules, ""))
+    format!("# {command} --noflush --wait {WAIT}\n{}", script(rules, "", Encrypted::Once))
 }
 
 /// Returns the target that sends a packet to a queue. The processor that handles the packet selects among several
@@ -214,14 +228,15 @@ fn target(queues: Queues) -> String {
 }
 
 /// Returns the transaction that installs the rules in place of those that are `listed`. Declaring a chain empties it.
-fn script(rules: &Rules, listed: &str) -> String {
+fn script(rules: &Rules, listed: &str, encrypted: Encrypted) -> String {
     let Rules { direction, queues, interfaces, bits, exempt } = rules;
     let (chain, target) = (format!("{CHAIN}{}", queues.first()), target(*queues));
     let hook = hook(*direction);
-    let (by, far) = match direction {
-        RuleDirection::Leaving => ("-o", "-d"),
-        RuleDirection::Arriving => ("-i", "-s"),
+    let (by, far, policy) = match direction {
+        RuleDirection::Leaving => ("-o", "-d", " -m policy --dir out --pol none"),
+        RuleDirection::Arriving => ("-i", "-s", " -m policy --dir in --pol none"),
     };
+    let outer = if encrypted == Encrypted::Once { policy } else { "" };
     // A rule with the option of the other family is ignored (iptables(8)).
     let family = |prefix: &Prefix| if prefix.is_ipv4() { "-4" } else { "-6" };
     let exempt = exempt.prefixes().iter();
@@ -250,7 +265,8 @@ fn script(rules: &Rules, listed: &str) -> String {
         } else {
             ""
         };
-        script += &format!("-I {hook} 1 {by} {name}{routed} -m mark ! --mark {passed:#x}/{passed:#x} -j {chain}\n");
+        script +=
+            &format!("-I {hook} 1 {by} {name}{routed}{outer} -m mark ! --mark {passed:#x}/{passed:#x} -j {chain}\n");
     }
     for name in interfaces {
         script +=
@@ -327,7 +343,7 @@ COMMIT
     /// one of another owner that is removed.
     #[test]
     fn rules_are_replaced_in_one_transaction() {
-        let script = script(&Rules { interfaces: vec!["eth1".to_owned()], ..rules() }, LISTED);
+        let script = script(&Rules { interfaces: vec!["eth1".to_owned()], ..rules() }, LISTED, Encrypted::Once);
         let expected = "\
 *mangle
 :FAIRLANE-Q7 - [0:0]
@@ -346,14 +362,14 @@ COMMIT
     /// before ours, which may accept packets.
     #[test]
     fn missing_rules_are_noticed() {
-        let whole = listed(&script(&rules(), ""));
+        let whole = listed(&script(&rules(), "", Encrypted::Once));
         assert!(is_complete(&whole, &rules(), true), "{whole}");
         for gone in [
             "-A FAIRLANE-Q7 ",
             "-A FAIRLANE-Q7-PASSED ",
-            "-A POSTROUTING -o wan.2 -m mark ! ",
+            "-A POSTROUTING -o wan.2 -m policy --dir out --pol none -m mark ! ",
             "-A POSTROUTING -o wan.2 -m mark --mark",
-            "-A POSTROUTING -o eth0 -m mark ! ",
+            "-A POSTROUTING -o eth0 -m policy --dir out --pol none -m mark ! ",
         ] {
             let left: String =
                 whole.lines().filter(|line| !line.starts_with(gone)).map(|line| format!("{line}\n")).collect();
@@ -374,10 +390,10 @@ COMMIT
     #[test]
     fn arriving_packets_are_queued_before_they_are_routed() {
         let rules = Rules { direction: RuleDirection::Arriving, interfaces: vec!["wan0".to_owned()], ..rules() };
-        let script = listed(&script(&rules, ""));
+        let script = listed(&script(&rules, "", Encrypted::Once));
         let jumps: Vec<&str> = script.lines().filter(|line| line.contains("wan0")).collect();
         let expected = [
-            "-A PREROUTING -i wan0 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7",
+            "-A PREROUTING -i wan0 -m policy --dir in --pol none -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7",
             "-A PREROUTING -i wan0 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED",
         ];
         assert_eq!(jumps, expected);
@@ -390,7 +406,7 @@ COMMIT
     fn exempt_addresses_are_not_queued() {
         let exempt = ["10.0.0.0/8", "192.168.1.1", "fd00::/8"].map(|prefix| prefix.parse().unwrap());
         let rules = rules().exempting(Exempt::new(&exempt));
-        let whole = script(&rules, "");
+        let whole = script(&rules, "", Encrypted::Once);
         let expected = "\
 -4 -A FAIRLANE-Q7 -d 10.0.0.0/8 -j RETURN
 -4 -A FAIRLANE-Q7 -d 192.168.1.1/32 -j RETURN
@@ -399,7 +415,7 @@ COMMIT
 ";
         assert!(whole.contains(expected), "{whole}");
         let arriving = Rules { direction: RuleDirection::Arriving, ..rules.clone() };
-        assert!(script(&arriving, "").contains("-6 -A FAIRLANE-Q7 -s fd00::/8 -j RETURN\n"));
+        assert!(script(&arriving, "", Encrypted::Once).contains("-6 -A FAIRLANE-Q7 -s fd00::/8 -j RETURN\n"));
         for (option, other, is_ipv4) in [("-4 ", "-6 ", true), ("-6 ", "-4 ", false)] {
             let of_family = whole.lines().filter(|line| !line.starts_with(other));
             let of_family: String = of_family.map(|line| format!("{}\n", line.trim_start_matches(option))).collect();
@@ -414,22 +430,22 @@ COMMIT
     /// twice.
     #[test]
     fn the_script_is_one_transaction() {
-        let script = script(&rules(), "");
+        let script = script(&rules(), "", Encrypted::Once);
         let whole = listed(&script);
         let installed: Vec<&str> = whole.lines().filter(|line| line.starts_with('-')).collect();
         let expected = [
             "-A FAIRLANE-Q7 -j NFQUEUE --queue-num 7 --queue-bypass",
             "-A FAIRLANE-Q7-PASSED -m mark --mark 0x40000000/0x40000000 -m tos ! --tos 0x00/0x03 -j TOS --set-tos 0x03/0x03",
             "-A FAIRLANE-Q7-PASSED -j MARK --set-xmark 0x0/0x60000000",
-            "-A POSTROUTING -o wan.2 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7",
-            "-A POSTROUTING -o eth0 -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7",
+            "-A POSTROUTING -o wan.2 -m policy --dir out --pol none -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7",
+            "-A POSTROUTING -o eth0 -m policy --dir out --pol none -m mark ! --mark 0x20000000/0x20000000 -j FAIRLANE-Q7",
             "-A POSTROUTING -o wan.2 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED",
             "-A POSTROUTING -o eth0 -m mark --mark 0x20000000/0x20000000 -j FAIRLANE-Q7-PASSED",
         ];
         assert_eq!(installed, expected);
         let several = Rules { queues: Queues::new(7, 9).unwrap(), ..rules() };
         let target = "-A FAIRLANE-Q7 -j NFQUEUE --queue-balance 7:9 --queue-cpu-fanout --queue-bypass\n";
-        assert!(super::script(&several, "").contains(target));
+        assert!(super::script(&several, "", Encrypted::Once).contains(target));
         assert!(script.starts_with("*mangle\n:FAIRLANE-Q7 - [0:0]\n:FAIRLANE-Q7-PASSED - [0:0]\n"));
         assert!(script.ends_with("COMMIT\n") && script.matches("COMMIT").count() == 1);
     }

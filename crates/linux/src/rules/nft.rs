@@ -33,7 +33,12 @@ table {FAMILY} {TABLE}robe {{
 }
 
 pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
-    run(NFT, &["--file", "-"], &script(rules))?.map(drop).ok_or(RuleError::NoTool)
+    let with = |outer| run(NFT, &["--file", "-"], &script(rules, outer))?.map(drop).ok_or(RuleError::NoTool);
+    match with(outer(rules.direction)) {
+        // The kernel may have no IPsec.
+        Err(RuleError::Refused(..)) => with(""),
+        done => done,
+    }
 }
 
 pub(super) fn stop(queue: u16) -> Result<(), RuleError> {
@@ -111,7 +116,7 @@ fn queues(tables: &str) -> Vec<u16> {
 }
 
 pub(super) fn script_with_command(rules: &Rules) -> String {
-    format!("# {NFT} --file -\n{}", script(rules))
+    format!("# {NFT} --file -\n{}", script(rules, outer(rules.direction)))
 }
 
 /// Returns the statement that sends a packet to a queue. The processor that handles the packet selects among several
@@ -131,7 +136,9 @@ fn statement(queues: Queues) -> String {
 /// Leaving packets are queued behind all filters (priority 0) and before source addresses are translated (priority
 /// 100); arriving ones behind connection tracking (-200) and before destinations are translated (-100). They continue
 /// with the hook after the one that queued them, which marks.
-fn script(rules: &Rules) -> String {
+///
+/// Packets that `outer` does not match are not queued.
+fn script(rules: &Rules, outer: &str) -> String {
     let Rules { direction, queues, interfaces, bits, .. } = rules;
     let ce_bit = bits.ce;
     let (hook, priority) = match direction {
@@ -151,7 +158,7 @@ flush {table}
 {table} {{
 	chain to_queue {{
 		type filter hook {hook} priority {priority}; policy accept;
-{exempt}		{by} {queue}
+{exempt}		{by} {outer}{queue}
 	}}
 	chain set_ce {{
 		type filter hook {hook} priority {}; policy accept;
@@ -180,6 +187,15 @@ fn exempt(rules: &Rules) -> impl Iterator<Item = String> {
     })
 }
 
+/// Returns the expression for packets as they are on the link: those that IPsec will not encrypt, or has not decrypted.
+/// The others pass the hook a second time, encrypted.
+const fn outer(direction: RuleDirection) -> &'static str {
+    match direction {
+        RuleDirection::Leaving => "rt ipsec missing ",
+        RuleDirection::Arriving => "meta ipsec missing ",
+    }
+}
+
 /// Returns the key of a packet's interface.
 const fn matched(direction: RuleDirection) -> &'static str {
     match direction {
@@ -202,15 +218,15 @@ mod tests {
     #[test]
     fn several_queues_are_spread_by_processor() {
         let several = Rules { queues: Queues::new(7, 9).unwrap(), ..rules() };
-        let script = script(&several);
-        assert!(script.contains("} queue flags bypass,fanout to 7-9\n"), "{script}");
+        let script = script(&several, outer(several.direction));
+        assert!(script.contains("} rt ipsec missing queue flags bypass,fanout to 7-9\n"), "{script}");
         assert!(script.starts_with("table inet fairlane_q7\n"), "{script}");
     }
 
     /// Connection tracking has priority -200, and destinations are translated at -100 (nft(8)).
     #[test]
     fn arriving_packets_are_queued_before_they_are_routed() {
-        let script = script(&Rules { direction: RuleDirection::Arriving, ..rules() });
+        let script = script(&Rules { direction: RuleDirection::Arriving, ..rules() }, outer(RuleDirection::Arriving));
         assert_eq!(script.matches("hook prerouting priority -150; policy accept;").count(), 1, "{script}");
         assert_eq!(script.matches("hook prerouting priority -149; policy accept;").count(), 1, "{script}");
         assert_eq!(script.matches("iifname { \"eth0\", \"wan.2\" }").count(), 4, "{script}");
@@ -223,11 +239,11 @@ mod tests {
     fn exempt_addresses_are_not_queued() {
         let exempt = ["10.0.0.0/8", "192.168.1.1", "fd00::/8"].map(|prefix| prefix.parse().unwrap());
         let rules = rules().exempting(Exempt::new(&exempt));
-        let whole = script(&rules);
+        let whole = script(&rules, outer(rules.direction));
         let out = "oifname { \"eth0\", \"wan.2\" }";
         let expected = format!(
             "\t\t{out} ip daddr {{ 10.0.0.0/8, 192.168.1.1/32 }} accept\n\t\t{out} ip6 daddr {{ fd00::/8 }} accept\n\
-             \t\t{out} queue num 7 bypass\n"
+             \t\t{out} rt ipsec missing queue num 7 bypass\n"
         );
         assert!(whole.contains(&expected), "{whole}");
         assert!(is_complete(&whole, &rules));
@@ -236,21 +252,21 @@ mod tests {
             assert!(!is_complete(&left.join("\n"), &rules), "{family}");
         }
         let arriving = Rules { direction: RuleDirection::Arriving, ..rules };
-        assert!(script(&arriving).contains(" ip6 saddr { fd00::/8 } accept\n"));
+        assert!(script(&arriving, outer(arriving.direction)).contains(" ip6 saddr { fd00::/8 } accept\n"));
     }
 
     /// By nft(8). Would catch a rule without bypass or interface, and old rules that are not removed in the same
     /// transaction.
     #[test]
     fn the_script_is_one_table() {
-        let script = script(&rules());
+        let script = script(&rules(), outer(RuleDirection::Leaving));
         assert!(script.starts_with("table inet fairlane_q7\nflush table inet fairlane_q7\ntable inet fairlane_q7 {\n"));
         let lines: Vec<&str> = script.lines().map(str::trim).filter(|line| line.contains("oifname")).collect();
         let out = "oifname { \"eth0\", \"wan.2\" }";
         assert_eq!(
             lines,
             [
-                format!("{out} queue num 7 bypass"),
+                format!("{out} rt ipsec missing queue num 7 bypass"),
                 format!("{out} meta mark & 0x40000000 == 0x40000000 ip ecn != not-ect ip ecn set ce"),
                 format!("{out} meta mark & 0x40000000 == 0x40000000 ip6 ecn != not-ect ip6 ecn set ce"),
                 format!("{out} meta mark & 0x40000000 == 0x40000000 meta mark set meta mark & 0xbfffffff"),
@@ -265,7 +281,7 @@ mod tests {
 table inet fairlane_q7 {
 	chain to_queue {
 		type filter hook postrouting priority filter; policy accept;
-		oifname { \"eth0\", \"wan.2\" } queue flags bypass to 7
+		oifname { \"eth0\", \"wan.2\" } rt ipsec missing queue flags bypass to 7
 	}
 
 	chain set_ce {

@@ -208,7 +208,7 @@ pub(crate) fn queue(marking: Marking) -> DataPath {
 pub(crate) fn queue_config(queues: impl Into<Queues>) -> QueueConfig {
     let marking = Marking::ByRule(bits().ce());
     let repeat = Firewall::Iptables.repeat(bits());
-    QueueConfig { queues: queues.into(), marking, repeat, fail_open: false, gso: None }
+    QueueConfig { queues: queues.into(), marking, repeat, fail_open: false, gso: false, mtu: None }
 }
 
 /// A running router with its rules.

@@ -47,8 +47,8 @@ impl QueueDriver {
     /// Binds the queue `number`. From now on its packets wait for a verdict.
     /// With `conntrack` the kernel tells the hosts behind address translation.
     pub(crate) fn bind(number: u16, config: &QueueConfig, conntrack: bool) -> Result<Self, BindError> {
-        let &QueueConfig { marking, fail_open, gso, .. } = config;
-        let gso = gso.is_some() && marking != Marking::ByUs;
+        let &QueueConfig { marking, fail_open, gso, mtu, .. } = config;
+        let gso = gso && mtu.is_some() && marking != Marking::ByUs;
         let copied = marking.copied();
         let setup = Setup { queue: number, copied, max_packets: MAX_PACKETS, fail_open, gso, conntrack };
         Ok(Self { socket: QueueSocket::bind(&setup)?, number, marking, last: 0, counts: SocketCounts::default() })
@@ -75,8 +75,9 @@ impl Driver for QueueDriver {
                 *last = queued.id;
                 let packet = QueuedPacket::new(&queued, classifier, *marking);
                 arrive(match classifier.mtu {
-                    Some(mtu) if queued.gso => {
-                        packet.with_size(gso::wire_bytes(classifier.layer, queued.payload, queued.bytes, mtu))
+                    Some(mtu) if queued.gso || queued.bytes > mtu => {
+                        let size = if queued.gso { gso::wire_bytes } else { gso::in_fragments };
+                        packet.with_size(size(classifier.layer, queued.payload, queued.bytes, mtu))
                     }
                     _ => packet,
                 });
