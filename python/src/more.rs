@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use fairlane_capture::FlowsBy;
+use fairlane_capture::{FlowsBy, Network};
 use fairlane_papers::{Library, Options, Plan, crosses, json};
 use fairlane_qdisc::Rate;
 use fairlane_runner::machine::thread_cpu_s;
-use fairlane_runner::{pool, replay as captures};
+use fairlane_runner::pool;
+use fairlane_runner::replay::{self as captures, Selection};
 use fairlane_sim::Control;
 use fairlane_theory::Question;
 use pyo3::prelude::*;
@@ -16,21 +17,33 @@ use crate::errors;
 use crate::outcome::Outcome;
 use crate::watched::watched;
 
-/// Sends the packets of a capture through each of `queues`, with the rate of the link, the seed and the definition of
-/// flows; also returns the number of packets that were out of order.
+/// The rate of the link of a replay, the seed, the definition of flows, and the network whose packets are sent.
+pub(crate) type ReplayLink<'a> = (&'a str, u64, &'a str, Option<&'a str>);
+
+/// Reads a replay's rate, seed, and the selection of its packets.
+pub(crate) fn replay_link(
+    py: Python<'_>,
+    (rate, seed, flows, source): ReplayLink<'_>,
+) -> PyResult<(Rate, u64, Selection)> {
+    let rate: Rate = rate.parse().map_err(|error| errors::refused(py, format!("rate: {error}")))?;
+    let flows: FlowsBy = flows.parse().map_err(|error| errors::argument(format!("flows: {error}")))?;
+    let from = source.map(str::parse::<Network>).transpose();
+    let from = from.map_err(|error| errors::argument(format!("source: {error}")))?;
+    Ok((rate, seed, Selection { flows, from }))
+}
+
+/// Sends the packets of a capture through each of `queues`; also returns the number of packets that were out of order.
 #[pyfunction]
 pub(crate) fn replay(
     py: Python<'_>,
     file: PathBuf,
     queues: Vec<Given<'_>>,
-    link: (&str, u64, &str),
+    link: ReplayLink<'_>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<Outcome>, bool, u64)> {
     use rayon::prelude::*;
-    let (rate, seed, flows) = link;
-    let rate: Rate = rate.parse().map_err(|error| errors::refused(py, format!("rate: {error}")))?;
-    let flows: FlowsBy = flows.parse().map_err(|error| errors::argument(format!("flows: {error}")))?;
+    let (rate, seed, selection) = replay_link(py, link)?;
     let queues = queues.iter().map(config).collect::<PyResult<Vec<_>>>()?;
     let prepared = captures::check(&file)
         .and_then(|()| queues.iter().try_for_each(|queue| captures::build(queue, rate, seed).map(drop)))
@@ -38,7 +51,7 @@ pub(crate) fn replay(
     let pool = prepared.map_err(|error| errors::batch(py, &error))?;
     let control = Control::with_clock(thread_cpu_s);
     let pass = |queue| {
-        let passed = captures::pass(&file, (queue, rate, seed), flows, &control, &mut ());
+        let passed = captures::pass(&file, (queue, rate, seed), selection, &control, &mut ());
         control.finish_one();
         passed
     };

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fairlane_capture::FlowsBy;
 use fairlane_outcome::{Extent, Outcome as Measured};
-use fairlane_qdisc::{BoxQdisc, Host, Packet, Rate, Seed, Time};
+use fairlane_qdisc::{BoxQdisc, Host, Packet, Seed, Time};
 use fairlane_runner::machine::CostMeter;
 use fairlane_runner::memory::Needs;
 use fairlane_runner::replay::{self as captures, Captured, Departures};
@@ -23,6 +22,7 @@ use crate::custom::{CustomDiscipline, RunState};
 use crate::document::Document;
 use crate::endpoint;
 use crate::errors;
+use crate::more::{ReplayLink, replay_link};
 use crate::outcome::Outcome;
 use crate::raised::{self, Raised};
 use crate::record_files::RecordFiles;
@@ -174,20 +174,17 @@ fn link_of(py: Python<'_>, scenario: &Scenario, key: &str) -> PyResult<String> {
     })
 }
 
-/// Sends the packets of a capture through a discipline from `factory`, with the rate of the link, the seed and the
-/// definition of flows. Returns the outcome, if there is one, whether it was interrupted, and the number of packets
-/// that were out of order.
+/// Sends the packets of a capture through a discipline from `factory`. Returns the outcome, if there is one, whether it
+/// was interrupted, and the number of packets that were out of order.
 #[pyfunction]
 pub(crate) fn replay_custom(
     py: Python<'_>,
     file: PathBuf,
     factory: &Bound<'_, PyAny>,
     heard: &Bound<'_, PyAny>,
-    link: (&str, u64, &str),
+    link: ReplayLink<'_>,
 ) -> PyResult<(Option<Outcome>, bool, u64)> {
-    let (rate, seed, flows) = link;
-    let rate: Rate = rate.parse().map_err(|error| errors::refused(py, format!("rate: {error}")))?;
-    let flows: FlowsBy = flows.parse().map_err(|error| errors::argument(format!("flows: {error}")))?;
+    let (rate, seed, selection) = replay_link(py, link)?;
     captures::check(&file).map_err(|error| errors::batch(py, &error))?;
     let shared = Arc::new(RunState::default());
     let own = |link: &str, host: &Host| make(py, factory, link, host, &shared).map_err(ReplayError::Python);
@@ -196,7 +193,7 @@ pub(crate) fn replay_custom(
         ReplayError::Engine(error) => errors::refused(py, error),
     })?;
     let mut observer = SignalObserver::new(heard, &shared);
-    let passed = captures::pass_through(&file, (|| Ok(replay), seed), flows, &shared.control, &mut observer);
+    let passed = captures::pass_through(&file, (|| Ok(replay), seed), selection, &shared.control, &mut observer);
     let interrupted = match shared.failure() {
         // It interrupted the discipline, whose state may be inconsistent.
         Some(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => return Ok((None, true, 0)),

@@ -96,6 +96,21 @@ def test_a_capture_is_replayed() -> None:
         assert ours == said
 
 
+def test_one_direction_of_a_capture_is_replayed() -> None:
+    """Each packet of IPv4 is from one of two networks. Would catch a discipline in Python that gets all packets."""
+
+    def arrived(source: str) -> list[int]:
+        outcomes = fl.replay(capture(), [fl.DropTail(), Fifo], rate="1mbit", source=source)
+        return [outcome.queue()["arrived"] for outcome in outcomes]
+
+    everything, low, high = arrived("0.0.0.0/0"), arrived("0.0.0.0/1"), arrived("128.0.0.0/1")
+    assert everything[0] == everything[1] > 0
+    assert [a + b for a, b in zip(low, high, strict=True)] == everything
+    assert (low[0], high[0]) == (low[1], high[1])
+    with pytest.raises(ValueError, match=r"source: there are bits behind the first 8: write 10.0.0.0/8"):
+        arrived("10.0.0.1/8")
+
+
 def test_what_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(fl.ScenarioError, match="none"):
         fl.replay(tmp_path / "none.pcap", fl.Red(), rate="1mbit")

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-use fairlane_qdisc::headers::{FlowId, FlowName, FlowsBy, Headers};
+use fairlane_qdisc::headers::{FlowId, FlowName, FlowsBy, Headers, Network};
 use fairlane_qdisc::{Duration, Time};
 
-use crate::Network;
+use crate::direction::first_direction;
 
 /// Datagrams whose later fragments are waited for at a time; the one begun first makes room.
 const DATAGRAMS: usize = 4096;
@@ -75,7 +75,7 @@ impl Flows {
     pub fn first_direction(&self) -> Option<Network> {
         let mut numbered: Vec<(u32, FlowId)> = self.connections.iter().map(|(id, number)| (*number, *id)).collect();
         numbered.sort_unstable_by_key(|(number, _)| *number);
-        Network::of_first_direction(&numbered.into_iter().map(|(_, id)| id).collect::<Vec<_>>())
+        first_direction(&numbered.into_iter().map(|(_, id)| id).collect::<Vec<_>>())
     }
 
     /// The number of a host, from 0 in the order in which they were first asked for.

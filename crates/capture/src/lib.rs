@@ -30,16 +30,17 @@
 
 mod capture;
 mod clock;
+mod direction;
 mod error;
 mod flows;
-mod network;
 mod write;
 
 pub use capture::{Capture, Late, Packet};
 pub use error::CaptureError;
-pub use fairlane_qdisc::headers::{FlowId, FlowName, FlowsBy, Fragment, Headers, LinkType, UnknownFlowsBy};
+pub use fairlane_qdisc::headers::{
+    FlowId, FlowName, FlowsBy, Fragment, Headers, LinkType, Network, UnknownFlowsBy, UnknownNetwork,
+};
 pub use flows::Flows;
-pub use network::{Network, UnknownNetwork};
 pub use write::Writer;
 
 #[cfg(doctest)]

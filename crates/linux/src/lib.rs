@@ -50,11 +50,12 @@ mod sys;
 
 pub use bridge::BridgeError;
 pub use fairlane_qdisc::headers::{FlowKeys, FlowName, FlowsBy};
+pub use fairlane_qdisc::headers::{Network, UnknownNetwork};
 pub use nfqueue::proc::{KernelQueue, kernel_queue, kernel_queues};
 pub use nfqueue::queue_numbers::Queues;
 pub use nfqueue::socket::{BindError, QueueSocket, ReceiveBuffer, Received};
 pub use packet::classifier::{Classifier, PacketNeeds};
-pub use packet::exempt::{Exempt, Prefix};
+pub use packet::exempt::Exempt;
 pub use packet::link_layer::{Framing, LinkLayer};
 pub use router::config::{BridgeConfig, BridgeDirections, DataPath, Link, QueueConfig, RouterConfig};
 pub use router::handle::RouterHandle;

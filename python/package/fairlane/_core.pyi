@@ -56,6 +56,7 @@ _Done: TypeAlias = tuple[list[Outcome], bool]
 _Point: TypeAlias = list[tuple[str, str]]
 _Disciplines: TypeAlias = list[tuple[str, str, dict[str, Any]]]
 _Tell: TypeAlias = Callable[[int, int], object] | None
+_ReplayLink: TypeAlias = tuple[str, int, str, str | None]
 
 @final
 class Document:
@@ -350,10 +351,10 @@ def run_custom(
     options: dict[str, object],
 ) -> _Done: ...
 def replay(
-    file: str, queues: list[_Given], link: tuple[str, int, str], threads: int | None, progress: _Tell
+    file: str, queues: list[_Given], link: _ReplayLink, threads: int | None, progress: _Tell
 ) -> tuple[list[Outcome], bool, int]: ...
 def replay_custom(
-    file: str, factory: Callable[[str, int, int], object], heard: Callable[[], bool], link: tuple[str, int, str]
+    file: str, factory: Callable[[str, int, int], object], heard: Callable[[], bool], link: _ReplayLink
 ) -> tuple[Outcome | None, bool, int]: ...
 def theory(question: str) -> str: ...
 def claims(ids: list[str]) -> str: ...

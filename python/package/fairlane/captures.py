@@ -35,6 +35,7 @@ def replay(  # noqa: PLR0913 - all have defaults but two
     rate: str | float,
     seed: int = 1,
     flows: FlowsBy = "five-tuple",
+    source: str | None = None,
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Outcomes:
@@ -52,6 +53,8 @@ def replay(  # noqa: PLR0913 - all have defaults but two
         flows: The packets that are one flow: ``five-tuple`` for those with the same addresses, protocol and ports,
             ``inner`` for the same of the inner headers of tunnels, ``address-pair`` for the same two addresses,
             ``source-address`` and ``destination-address`` for the same address of one end.
+        source: The network whose packets are sent, such as ``10.0.0.0/8``: one direction of a capture that has both.
+            All packets are sent when it is not given.
         jobs: How many cores to use; all of them when it is not given.
         progress: True to show a bar, or a function that is called with the number of finished queues and of all.
 
@@ -60,13 +63,13 @@ def replay(  # noqa: PLR0913 - all have defaults but two
 
     Raises:
         TypeError: A discipline is none.
-        ArgumentError: ``flows`` has another value.
+        ArgumentError: ``flows`` has another value, or ``source`` is no network.
         ScenarioError: The capture cannot be read, or a discipline cannot be built.
         MissingFileError: There is no such capture.
         Interrupted: Ctrl-C; it has the outcomes measured until then.
     """
     threads = cores(jobs)
-    link = with_unit("rate", rate, "rate"), count("seed", seed, least=0, most=2**63 - 1), flows
+    link = with_unit("rate", rate, "rate"), count("seed", seed, least=0, most=2**63 - 1), flows, source
     alone = isinstance(queues, (str, QueueConfig)) or callable(queues)
     several, labels = labelled([queues] if alone else queues)  # type: ignore[arg-type, list-item] # checked below
     several = [by_name(queue) for queue in several]
@@ -93,7 +96,7 @@ def replay(  # noqa: PLR0913 - all have defaults but two
 def _all(
     path: str,
     queues: list[Any],
-    link: tuple[str, int, str],
+    link: tuple[str, int, str, str | None],
     threads: int | None,
     tell: Callable[[int, int], object] | None,
 ) -> tuple[dict[int, _core.Outcome], bool, int]:

@@ -119,14 +119,14 @@ fn prefixes_are_checked() {
     in_namespace(|| {
         let place = Place::new();
         for (text, parts) in [
-            ("exempt = \"lan\"\n", [":1:10: exempt: write a prefix such as 192.168.0.0/16", "\"lan\""]),
+            ("exempt = \"lan\"\n", [":1:10: exempt: write a network such as 10.0.0.0/8", "or one address"]),
             ("rate = \"1mbit\"\nexempt = [\"::/0\", \"10.0.0.1/8\"]\n", [":2:19: exempt:", "write 10.0.0.0/8"]),
         ] {
             refused(&["router", "--config", &place.write("router.toml", text)], &parts);
         }
         let usual = ["router", "--rate=1mbit", "droptail", "--exempt"];
         let with = |more: &[&'static str]| [&usual[..], more].concat();
-        refused(&with(&["10.0.0.0/33", "--queue-num=0"]), &["write a prefix such as 192.168.0.0/16"]);
+        refused(&with(&["10.0.0.0/33", "--queue-num=0"]), &["write a network such as 10.0.0.0/8"]);
         refused(&with(&["10.0.0.0/8", "--queue-num=0"]), &["--exempt needs --interface or --bridge"]);
         refused(&with(&["10.0.0.0/8", "--interface=lo", "--path=bpf"]), &["--path bpf: "]);
         let shown = printed(&with(&["::/0", "--exempt=10.0.0.0/8", "--interface=lo", "--queue-num=0", "--dry-run"]));

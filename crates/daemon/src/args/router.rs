@@ -8,7 +8,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum, ValueHint};
 use fairlane_console::values::{Setting, kind, rate, setting, time};
 #[cfg(target_os = "linux")]
-use fairlane_linux::Prefix;
+use fairlane_linux::Network;
 use fairlane_qdisc::{Duration, Kind, Rate};
 
 use super::address::address;
@@ -100,7 +100,7 @@ pub(crate) struct FileOptions {
     /// Do not queue packets to these addresses, nor with --down those from them, such as 192.168.0.0/16; repeatable
     #[cfg(target_os = "linux")]
     #[arg(long, value_name = "PREFIX")]
-    pub(crate) exempt: Vec<Prefix>,
+    pub(crate) exempt: Vec<Network>,
 
     /// Bytes that the link adds to each IP packet, as in tc-cake(8), such as 38b for Ethernet [default: 0b]
     #[arg(long, value_name = "BYTES", value_parser = overhead, allow_hyphen_values = true)]

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use fairlane_console::{Failure, values};
+use fairlane_linux::UnknownNetwork;
 use fairlane_qdisc::{Kind, QdiscParameters, Value};
 use nix::fcntl::OFlag;
 use toml::Spanned;
@@ -117,7 +118,9 @@ impl FileSettings {
             "up" => options.up = Some(scalar.read(values::rate)?),
             "down" => options.down = Some(scalar.read(values::rate)?),
             "interface" => options.interface = list(scalar, |text| Ok(text.to_owned()))?,
-            "exempt" => options.exempt = list(scalar, str::parse)?,
+            "exempt" => {
+                options.exempt = list(scalar, |text| text.parse().map_err(|error: UnknownNetwork| error.to_string()))?;
+            }
             "overhead" => options.overhead = Some(scalar.read(args::overhead)?),
             "mpu" => options.mpu = Some(scalar.read(args::mpu)?),
             "framing" => options.framing = Some(scalar.read(choice)?),

@@ -219,9 +219,9 @@ impl Settings {
         {
             warnings.push(format!("--metrics {address}: whoever reaches this port learns whose packets pass here"));
         }
-        for prefix in self.exempt.prefixes().iter().filter(|prefix| prefix.is_everything()) {
-            let family = if prefix.is_ipv4() { "IPv4" } else { "IPv6" };
-            warnings.push(format!("--exempt {prefix}: no {family} packet is queued"));
+        for network in self.exempt.networks().iter().filter(|network| network.prefix() == 0) {
+            let family = if network.address().is_ipv4() { "IPv4" } else { "IPv6" };
+            warnings.push(format!("--exempt {network}: no {family} packet is queued"));
         }
         for way in &self.ways {
             let (kind, explanation) = (way.discipline.kind(), way.discipline.explanation());

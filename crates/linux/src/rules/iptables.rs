@@ -7,10 +7,11 @@
 
 use std::path::Path;
 
+use fairlane_qdisc::headers::Network;
+
 use super::tool::run;
 use super::{RuleDirection, RuleError, Rules};
 use crate::nfqueue::queue_numbers::Queues;
-use crate::packet::exempt::Prefix;
 
 /// The tools for IPv4 and IPv6.
 const FAMILIES: [Family; 2] = [
@@ -162,7 +163,7 @@ fn jumps_to_chain(line: &str, queue: u16) -> bool {
 fn is_complete(listed: &str, rules: &Rules, is_ipv4: bool) -> bool {
     let queue = rules.queues.first();
     let count = |chain: String| listed.lines().filter(|line| line.starts_with(&format!("-A {chain} "))).count();
-    let exempt = rules.exempt.prefixes().iter().filter(|prefix| prefix.is_ipv4() == is_ipv4).count();
+    let exempt = rules.exempt.networks().iter().filter(|network| network.address().is_ipv4() == is_ipv4).count();
     let ours: Vec<&str> = leading(listed, rules.direction).collect();
     let in_order = ours.iter().is_sorted_by_key(|line| line.ends_with(PASSED));
     let jumps: Vec<&&str> = ours.iter().filter(|line| jumps_to_chain(line, queue)).collect();
@@ -238,10 +239,10 @@ fn script(rules: &Rules, listed: &str, encrypted: Encrypted) -> String {
     };
     let outer = if encrypted == Encrypted::Once { policy } else { "" };
     // A rule with the option of the other family is ignored (iptables(8)).
-    let family = |prefix: &Prefix| if prefix.is_ipv4() { "-4" } else { "-6" };
-    let exempt = exempt.prefixes().iter();
+    let family = |network: &Network| if network.address().is_ipv4() { "-4" } else { "-6" };
+    let exempt = exempt.networks().iter();
     let exempt: String =
-        exempt.map(|prefix| format!("{} -A {chain} {far} {prefix} -j RETURN\n", family(prefix))).collect();
+        exempt.map(|network| format!("{} -A {chain} {far} {network} -j RETURN\n", family(network))).collect();
     let (passed, ce, both) = (bits.passed, bits.ce, bits.mask());
     let mut script = format!(
         "\
@@ -404,12 +405,12 @@ COMMIT
     /// near address in place of the far one, and a missing rule that is not noticed.
     #[test]
     fn exempt_addresses_are_not_queued() {
-        let exempt = ["10.0.0.0/8", "192.168.1.1", "fd00::/8"].map(|prefix| prefix.parse().unwrap());
+        let exempt = ["10.0.0.0/8", "192.168.1.1", "fd00::/8"].map(|network| network.parse().unwrap());
         let rules = rules().exempting(Exempt::new(&exempt));
         let whole = script(&rules, "", Encrypted::Once);
         let expected = "\
 -4 -A FAIRLANE-Q7 -d 10.0.0.0/8 -j RETURN
--4 -A FAIRLANE-Q7 -d 192.168.1.1/32 -j RETURN
+-4 -A FAIRLANE-Q7 -d 192.168.1.1 -j RETURN
 -6 -A FAIRLANE-Q7 -d fd00::/8 -j RETURN
 -A FAIRLANE-Q7 -j NFQUEUE --queue-num 7 --queue-bypass
 ";

@@ -181,9 +181,9 @@ fn exempt(rules: &Rules) -> impl Iterator<Item = String> {
         RuleDirection::Arriving => "saddr",
     };
     [("ip", true), ("ip6", false)].into_iter().filter_map(move |(family, is_ipv4)| {
-        let prefixes = rules.exempt.prefixes().iter().filter(|prefix| prefix.is_ipv4() == is_ipv4);
-        let prefixes: Vec<String> = prefixes.map(ToString::to_string).collect();
-        (!prefixes.is_empty()).then(|| format!("{family} {far} {{ {} }}", prefixes.join(", ")))
+        let networks = rules.exempt.networks().iter().filter(|network| network.address().is_ipv4() == is_ipv4);
+        let networks: Vec<String> = networks.map(ToString::to_string).collect();
+        (!networks.is_empty()).then(|| format!("{family} {far} {{ {} }}", networks.join(", ")))
     })
 }
 
@@ -237,12 +237,12 @@ mod tests {
     /// rule that is not noticed.
     #[test]
     fn exempt_addresses_are_not_queued() {
-        let exempt = ["10.0.0.0/8", "192.168.1.1", "fd00::/8"].map(|prefix| prefix.parse().unwrap());
+        let exempt = ["10.0.0.0/8", "192.168.1.1", "fd00::/8"].map(|network| network.parse().unwrap());
         let rules = rules().exempting(Exempt::new(&exempt));
         let whole = script(&rules, outer(rules.direction));
         let out = "oifname { \"eth0\", \"wan.2\" }";
         let expected = format!(
-            "\t\t{out} ip daddr {{ 10.0.0.0/8, 192.168.1.1/32 }} accept\n\t\t{out} ip6 daddr {{ fd00::/8 }} accept\n\
+            "\t\t{out} ip daddr {{ 10.0.0.0/8, 192.168.1.1 }} accept\n\t\t{out} ip6 daddr {{ fd00::/8 }} accept\n\
              \t\t{out} rt ipsec missing queue num 7 bypass\n"
         );
         assert!(whole.contains(&expected), "{whole}");

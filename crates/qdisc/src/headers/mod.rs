@@ -24,6 +24,7 @@ mod ip;
 mod keys;
 mod layer;
 mod link;
+mod network;
 mod tcp;
 mod tunnel;
 mod wifi;
@@ -37,6 +38,7 @@ pub use flow::FlowId;
 pub use flows_by::{FlowName, FlowsBy, UnknownFlowsBy};
 pub use keys::FlowKeys;
 pub use link::LinkType;
+pub use network::{Network, UnknownNetwork};
 pub use tcp::tcp_header;
 
 use layer::Inside;
