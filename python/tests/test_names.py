@@ -80,7 +80,11 @@ def test_a_round_trip_is_swept() -> None:
     """Twice the bottleneck's 1 ms and four times the hosts' delay: 42 ms are 10 ms, 10 of which no packet waits."""
     swept = mixed().sweep({"rtt": [0.042, "82ms"]})
     assert [outcome.point["rtt"] for outcome in swept] == ["42ms", "82ms"]
-    assert swept.groups["rtt_s"] == [0.042, 0.042, 0.082, 0.082]
+    table = swept.groups
+    assert table["point.rtt_s"] == [0.042, 0.042, 0.082, 0.082]
+    # The measured round trips stand next to them, without a column of the same name.
+    assert len(set(table.columns)) == len(table.columns)
+    assert table["rtt_s"][0] == pytest.approx(swept[0].group("ftp")["rtt_s"])
     direct = [mixed(**{"access.delay": delay}).run() for delay in ("10ms", "20ms")]
     assert [outcome.group("ftp") for outcome in swept] == [outcome.group("ftp") for outcome in direct]
     with pytest.raises(fl.ScenarioError, match=r"^rtt = 1ms: a round trip of 1ms is shorter than twice"):

@@ -95,13 +95,16 @@ pub enum Unit {
     Packets,
     /// Bytes.
     Bytes,
+    /// Products of a link's bandwidth and its round trip.
+    BandwidthDelayProducts,
 }
 
 impl Unit {
     /// All units.
-    pub const ALL: [Self; 4] = [Self::BitsPerSecond, Self::Seconds, Self::Packets, Self::Bytes];
+    pub const ALL: [Self; 5] =
+        [Self::BitsPerSecond, Self::Seconds, Self::Packets, Self::Bytes, Self::BandwidthDelayProducts];
 
-    /// The end of a column's name: `bps`, `s`, `packets` or `bytes`.
+    /// The end of a column's name: `bps`, `s`, `packets`, `bytes` or `bdp`.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -109,13 +112,14 @@ impl Unit {
             Self::Seconds => "s",
             Self::Packets => "packets",
             Self::Bytes => "bytes",
+            Self::BandwidthDelayProducts => "bdp",
         }
     }
 }
 
 impl PointValue {
-    /// Returns the number and the unit of a value such as `100kbit`, `20ms`, `300p` or `150kb`; `None` for other texts
-    /// and plain numbers.
+    /// Returns the number and the unit of a value such as `100kbit`, `20ms`, `300p`, `150kb` or `0.5bdp`; `None` for
+    /// other texts and plain numbers.
     #[must_use]
     pub fn quantity(&self) -> Option<(f64, Unit)> {
         let Self::Text(text) = self else { return None };
@@ -127,6 +131,10 @@ impl PointValue {
         }
         if let Ok(packets) = text.parse::<Packets>() {
             return Some((f64::from(packets.get()), Unit::Packets));
+        }
+        if let Some(products) = text.strip_suffix("bdp") {
+            let number = if products.trim().is_empty() { Some(1.0) } else { products.trim().parse::<f64>().ok() };
+            return number.filter(|it| it.is_finite()).map(|number| (number, Unit::BandwidthDelayProducts));
         }
         text.parse::<Bytes>().ok().map(|bytes| (bytes.get() as f64, Unit::Bytes))
     }

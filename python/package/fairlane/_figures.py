@@ -352,23 +352,13 @@ _AXIS = {"bit/s": ("Mb/s", 1e6), "s": ("ms", 1e-3)}
 
 def _scale(values: Sequence[object]) -> tuple[list[float] | None, str]:
     """The values as numbers of one unit, that of the pages; ``None`` when they are not."""
-    read = [_product(value) or quantity(value) for value in values]
+    read = [quantity(value) for value in values]
     units = {unit for _, unit in filter(None, read)}
     if None in read or len(units) != 1:
         return None, ""
     unit = units.pop()
     shown, size = _AXIS.get(unit, (unit, 1.0))
     return [number / size for number, _ in filter(None, read)], shown
-
-
-def _product(value: object) -> tuple[float, str] | None:
-    """A size in bandwidth-delay products."""
-    if not isinstance(value, str) or not value.endswith("bdp"):
-        return None
-    try:
-        return float(value.removesuffix("bdp").strip() or 1), "bdp"
-    except ValueError:
-        return None
 
 
 def _equal_factors(numbers: Sequence[float]) -> bool:

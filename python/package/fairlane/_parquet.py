@@ -93,7 +93,7 @@ class Part(NamedTuple):
         number, _, of = text.partition("/")
         if number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of):
             return Part(int(number), int(of))
-        raise ArgumentError(f"part: {text!r} is none: write the part and the number of parts, from 1/8 to 8/8")
+        raise ArgumentError(f"part: {text!r} cannot be: write the part and the number of parts, such as 3/8")
 
     def has(self, point: int) -> bool:
         """Returns true if the point with the number ``point``, from 0, belongs to it."""
@@ -365,7 +365,7 @@ def merge(path: Path, identity_: dict[str, Any], points: Sequence[Point]) -> Swe
     found = [file.name.removeprefix(begin).split("-of-") for file in path.parent.glob(f"{glob.escape(begin)}*-of-*")]
     of = {int(names[1]) for names in found if len(names) == 2 and all(map(str.isdecimal, names))}  # noqa: PLR2004 - a part, and of how many
     if not of:
-        raise ScenarioError(f"there are no parts of {path}: run them first, with part='1/8' to part='8/8'")
+        raise ScenarioError(f"there are no parts of {path}: run them first, such as with part='1/8' to part='8/8'")
     if len(of) > 1:
         numbers = " and of ".join(map(str, sorted(of)))
         raise ScenarioError(

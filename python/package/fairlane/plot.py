@@ -184,6 +184,11 @@ class Plots:
         axes = [_lines(figure, one) for figure, one in zip(figures, each[0], strict=True)]
         for one in axes[1:]:
             one.set_ylabel("")
+        # Under narrow axes two labels would run into each other.
+        whole: Any = axes[0].get_figure()
+        whole.supxlabel(axes[0].get_xlabel(), fontsize=axes[0].xaxis.label.get_fontsize())
+        for one in axes:
+            one.set_xlabel("")
         # The same keys have the same names in all of them, and the scale is that of the highest.
         for one in axes:
             of: Any = one.get_legend()

@@ -123,7 +123,7 @@ class Scenario:
         rtt: str | float | None = None,
         access_rate: str | float | None = None,
         access_delay: str | float | None = None,
-        packet: str | int = "1000b",
+        packet: str | int | None = None,
         cc: str = "reno",
         window: int | None = None,
         start: str | None = None,
@@ -149,7 +149,8 @@ class Scenario:
             access_rate: The rate of every host's own link; by default ten times that of the bottleneck or of a faster
                 source.
             access_delay: Its propagation delay, ``1ms`` by default.
-            packet: The size of the flows' packets on the wire.
+            packet: The size on the wire of the packets of all flows that do not say their own; 1000 bytes when it is
+                not given.
             cc: TCP's congestion control, such as ``reno``, ``sack`` or ``cubic``; ``reno`` repairs losses by RACK, as
                 in Linux, with the preset ``modern``.
             window: TCP's largest window in packets; the file's default when it is not given.
@@ -171,7 +172,8 @@ class Scenario:
                 raise TypeError("rtt: it says what access_delay is, so give one of them")
             access_delay = _access_delay(with_unit("rtt", rtt, "time"), delay)
         access_delay = with_unit("access_delay", "1ms" if access_delay is None else access_delay, "time")
-        common = {"packet": with_unit("packet", packet, "bytes"), **({} if start is None else {"start": start})}
+        size = {} if packet is None else {"packet": with_unit("packet", packet, "bytes")}
+        common = {**size, **({} if start is None else {"start": start})}
         groups: list[Mapping[str, Any]] = []
         if tcp:
             limit = {} if window is None else {"window": window}
@@ -180,7 +182,7 @@ class Scenario:
             groups.append({"name": "cbr", "kind": "udp", "rate": with_unit("udp", udp, "rate"), **common})
         times = {"duration": with_unit("duration", duration, "time"), "warmup": with_unit("warmup", warmup, "time")}
         table: dict[str, Any] = {"name": name, **times, "seed": seed}
-        flows = list(flows)
+        flows = [{**size, **group} for group in flows]
         if preset is None and any(_is_modern(group) for group in [*groups, *flows]):
             preset = "modern"
         if preset is not None:

@@ -7,7 +7,7 @@ from fairlane._values import native
 
 __all__ = ["UNITS", "quantity", "rate", "rate_text", "seconds", "seconds_text"]
 
-UNITS = {"bps": "bit/s", "s": "s", "packets": "packets", "bytes": "bytes"}
+UNITS = {"bps": "bit/s", "s": "s", "packets": "packets", "bytes": "bytes", "bdp": "bdp"}
 """The units of numbers, by the endings of the columns that have them."""
 
 
@@ -48,7 +48,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def quantity(value: object) -> tuple[float, str] | None:
-    """Returns the number and the unit of a scenario's value: bit/s, s, packets, bytes, or none for a plain number.
+    """Returns the number and the unit of a scenario's value: bit/s, s, packets, bytes, bdp, or none for a plain number.
 
     ``None`` is returned for a ``value`` that is no number.
     """

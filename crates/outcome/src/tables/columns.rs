@@ -70,9 +70,10 @@ impl<'r, 'o, T> Columns<'r, 'o, T> {
 
     /// Adds a key that a sweep varied: a column of numbers if all its values are, else of text. If all values have the
     /// same quantity, a column of numbers follows whose name ends in the unit: `flows.cbr.rate_bps`. A key that is
-    /// called like a column is told apart by `point.` before its name.
+    /// called like a column, and `rtt`, whose number would be called like the measured round trip, is told apart by
+    /// `point.` before its name.
     fn push_values(&mut self, key: &str, values: &[Option<&'o PointValue>]) {
-        const OWN: [&str; 6] = ["outcome", "scenario", "engine", "seed", "runs", "label"];
+        const OWN: [&str; 7] = ["outcome", "scenario", "engine", "seed", "runs", "label", "rtt"];
         let name = if OWN.contains(&key) { format!("point.{key}") } else { key.to_owned() };
         let number = |value: &PointValue| match *value {
             PointValue::Count(value) => Some(value as f64),
