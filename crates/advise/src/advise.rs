@@ -12,7 +12,8 @@ use crate::candidates::{Target, defaults, room, tiers, variants};
 use crate::cases::{CASES, Change, TAKEN, flood_share};
 use crate::error::Error;
 use crate::files;
-use crate::metric::{Metric, shown};
+use crate::goal::Bound;
+use crate::metric::{GroupMetric, Metric, shown};
 use crate::race::Arena;
 use crate::score::{Readings, Standing, readings};
 use crate::settings::AdviseSettings;
@@ -67,6 +68,7 @@ impl AdvisePlan {
         }
         let droptail = settings.link.document(&defaults(Kind::DropTail, &settings.link), settings.seed)?.scenario()?;
         settings.goal.check(&droptail)?;
+        possible(&settings)?;
         check(&droptail, "")?;
         Arena::check_memory(&droptail, threads)?;
         Ok(Self { settings, kinds: tiers.concat(), tiers, judged: Vec::new(), planned: 0, left_out: Vec::new() })
@@ -294,6 +296,27 @@ impl AdvisePlan {
             cases: CASES.iter().zip(cases).zip(held).map(case).collect(),
         }
     }
+}
+
+/// Refuses a bound on a time of a group that the path alone takes.
+fn possible(settings: &AdviseSettings) -> Result<(), Error> {
+    for Bound { metric, comparison, limit } in settings.goal.bounds() {
+        let (path, rtt) = match metric {
+            Metric::Group(_, GroupMetric::Delay) => ("path", 0.5 * settings.link.rtt.as_secs()),
+            Metric::Group(_, GroupMetric::RoundTrip) => ("round trip", settings.link.rtt.as_secs()),
+            _ => continue,
+        };
+        if comparison.is_upper() && *limit <= rtt {
+            let message =
+                format!("no discipline has {metric} {comparison} {}: the {path} takes {}", time(*limit), time(rtt));
+            return Err(Error::new(message, "give a bound on the time with the queue"));
+        }
+    }
+    Ok(())
+}
+
+fn time(seconds: f64) -> Duration {
+    Duration::from_secs(seconds)
 }
 
 /// Returns the kernel's own discipline with these parameters.

@@ -57,8 +57,11 @@ pub(crate) fn tc(rate: Rate, parameters: &QdiscParameters) -> Option<String> {
     let mut text =
         "# In place of the queue of eth0; tc qdisc del dev eth0 root brings the kernel's default back.\n".to_owned();
     text.extend(discipline.differences.iter().map(|difference| format!("# Unlike in the simulation, {difference}.\n")));
-    text.extend(discipline.commands("eth0", shaped, burst).iter().map(|command| format!("tc {command}\n")));
-    Some(text)
+    let commands: Vec<String> =
+        discipline.commands("eth0", shaped, burst).iter().map(|command| format!("tc {command}")).collect();
+    // A shaper without its discipline would have a queue without end.
+    text += &commands.join(" &&\n  ");
+    Some(text + " || tc qdisc del dev eth0 root\n")
 }
 
 /// Returns the part of a link's rate that is shaped to.

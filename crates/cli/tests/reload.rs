@@ -43,7 +43,7 @@ fn a_reload_and_the_metrics() {
         router.wait_for("nothing has changed: ");
         write("10mbit", "choke");
         router.signal(Signal::SIGHUP);
-        router.wait_for("reloaded");
+        router.wait_for("reloaded; queued packets leave first");
         let start = Instant::now();
         assert_eq!((0..20).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count(), 20);
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
@@ -67,6 +67,13 @@ fn a_reload_and_the_metrics() {
         let state = state();
         assert_eq!((&state["discipline"]["kind"], &state["link"]["rate_bps"]), (&"choke".into(), &10_000_000.into()));
         assert_eq!((&state["reloads"], &state["interfaces"]), (&1.into(), &serde_json::json!(["lo"])));
+        // Nothing that the discipline is made of follows the rate here.
+        write("5mbit", "droptail");
+        router.signal(Signal::SIGHUP);
+        router.wait_for("reloaded; queued packets leave first");
+        write("4mbit", "droptail");
+        router.signal(Signal::SIGHUP);
+        router.wait_for("reloaded; queued packets stay");
         router.signal(Signal::SIGINT);
         assert_eq!(router.end(), Some(0));
     });

@@ -69,7 +69,10 @@ fn one_direction_of_a_simulated_capture() {
         assert_eq!(replay(&["--from", network]), (there, String::new()), "{network}");
     }
     let refused = fairlane(&["replay", &both, "--rate", "1gbit", "--queue", "droptail", "--from", "lan"]);
-    assert!(String::from_utf8(refused.stderr).unwrap().contains("write for example 10.0.0.0/8"));
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("write a network such as 10.0.0.0/8"));
+    let nobody = fairlane(&["replay", &both, "--rate", "1gbit", "--queue", "droptail", "--from", "192.0.2.0/24"]);
+    let stderr = String::from_utf8(nobody.stderr).unwrap();
+    assert!(nobody.status.code() == Some(2) && stderr.contains("no packet from 192.0.2.0/24"), "{stderr}");
 }
 
 /// Would catch a flow that is split or joined, and a packet whose captured length is counted instead of its length on

@@ -81,7 +81,11 @@ impl<'a> Plan<'a> {
         results: &Results,
         may_lack: bool,
     ) -> Result<Finding<'a>, String> {
-        let Values { numbers, lacking } = values(check, &self.rows_by_run(claim, results))?;
+        let Values { numbers, nulls, lacking } = values(check, &self.rows_by_run(claim, results))?;
+        if nulls > 0 && numbers.count() == 0 && lacking.is_none() && !may_lack {
+            let Check { what, value, .. } = check;
+            return Err(format!("{what}: {value} is null in each run: the measure, or a key in it, does not exist"));
+        }
         // A short or interrupted form leaves out points that the program asks for.
         let lacking = lacking.filter(|_| !may_lack);
         let ours = (numbers.count() > 0).then(|| Estimate::new(numbers.mean(), numbers.ci95()));
@@ -173,6 +177,8 @@ fn decisions<'a>(kind: &str) -> Result<Finding<'a>, String> {
 struct Values {
     /// One of each run that has one.
     numbers: Moments,
+    /// The runs for which it gives `null`.
+    nulls: usize,
     /// Why other runs have none.
     lacking: Option<String>,
 }
@@ -182,7 +188,7 @@ struct Values {
 fn values(check: &Check, runs: &[Vec<&Row>]) -> Result<Values, String> {
     let program = Expression::new(&check.value)?;
     let mut numbers = Moments::default();
-    let mut failures = Vec::new();
+    let (mut nulls, mut failures) = (0, Vec::new());
     for (run, rows) in runs.iter().enumerate() {
         let input = match &check.at {
             None => Some(Value::Array(rows.iter().copied().cloned().map(Value::Object).collect())),
@@ -190,14 +196,17 @@ fn values(check: &Check, runs: &[Vec<&Row>]) -> Result<Values, String> {
         };
         let Some(input) = input else { continue };
         match program.apply(&Input::new(&input)?) {
-            Ok(given) => given.as_ref().and_then(number).into_iter().for_each(|number| numbers.push(number)),
+            Ok(given) => match given.as_ref().and_then(number) {
+                Some(number) => numbers.push(number),
+                None => nulls += 1,
+            },
             Err(why) => failures.push((run, why)),
         }
     }
     let lacking = failures
         .first()
         .map(|(run, why)| format!("no number in {} of {} runs; in run {run}: {why}", failures.len(), runs.len()));
-    Ok(Values { numbers, lacking })
+    Ok(Values { numbers, nulls, lacking })
 }
 
 /// The rows of each run of `tables`; the one run of an exact table, which says `true`, belongs to all.

@@ -161,6 +161,9 @@ pub fn pass_through<D: Departures>(
         let captured = Captured::new(&packet, &mut flows, departures.keeps());
         replay.arrive(packet.time, captured.flow, captured, &mut |at, packet| departures.departed(at, &packet));
     }
+    if let Some(network) = selection.from.filter(|_| !partial && flows.all().is_empty()) {
+        return Err(Error::plain(format!("{}: there is no packet from {network}", file.display())).into());
+    }
     partial = partial || replay.drain(control, &mut |at, packet| departures.departed(at, &packet));
     let mut run = replay.run(&name(file), seed, &names(&flows), partial);
     meter.measure(&mut run.cost);

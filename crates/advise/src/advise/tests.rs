@@ -102,4 +102,6 @@ fn what_cannot_be_advised_is_refused() {
         ..settings(1_000_000, 20, "reno", "minimise delay.mean", &[Kind::FqCodel])
     };
     assert!(refused(only).contains("no discipline is left"));
+    let error = refused(settings(1_000_000, 20, "voip", "group.voip.delay<9ms", &[]));
+    assert!(error.contains("group.voip.delay < 9ms: the path takes 10ms"), "{error}");
 }

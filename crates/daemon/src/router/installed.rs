@@ -17,6 +17,10 @@ use crate::args::router::GuardedRules;
 const CHECK_EVERY: f64 = 5.0;
 const CHECK_AFTER: f64 = 1.0;
 
+/// The reasons why rules are missing.
+const TAKEN: &str = "this router stood still for a second, and its rules were taken away";
+const REMOVED: &str = "another program removed rules of this router, or put its own before them";
+
 /// The rules in place; dropping it removes them.
 pub(super) struct InstalledRules {
     firewall: Firewall,
@@ -115,8 +119,7 @@ impl InstalledRules {
             self.changed = true;
         }
         if let Ok(true) = taken {
-            warn!("this router stood still for a second, and its rules were taken away: packets passed unqueued");
-            self.put_back();
+            self.mend(TAKEN);
             return;
         }
         if let Some(names) = self.interfaces.look() {
@@ -141,10 +144,9 @@ impl InstalledRules {
         match there {
             Ok(true) => {}
             Ok(false) => {
-                warn!(
-                    "another program removed rules of this router, or put its own before them: packets passed unqueued"
-                );
-                self.put_back();
+                // The guard may have taken them since it was asked.
+                let taken = self.guard.as_mut().is_some_and(|guard| guard.has_taken().unwrap_or(false));
+                self.mend(if taken { TAKEN } else { REMOVED });
             }
             Err::<_, RuleError>(error) => {
                 error!(%error, "the rules cannot be checked, so packets may pass unqueued");
@@ -199,6 +201,12 @@ impl InstalledRules {
         self.have_checked();
         info!(interfaces = interfaces.join(", "), "other rules installed");
         Ok(())
+    }
+
+    /// Tells why rules were missing, and installs them again.
+    fn mend(&mut self, reason: &str) {
+        warn!("{reason}: packets passed unqueued");
+        self.put_back();
     }
 
     fn put_back(&mut self) {

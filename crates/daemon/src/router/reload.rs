@@ -50,12 +50,15 @@ impl Supervisor<'_> {
         }
         new.warnings().iter().for_each(|warning| warn!("{warning}"));
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&new);
-        self.settings = new;
+        let old = std::mem::replace(&mut self.settings, new);
         // After the update, as a reader of these lines may request the state immediately.
         if let Some(server) = server {
             self.server = server;
         }
-        self.settings.ways.iter().for_each(log_reload);
+        let same_flows = old.flows == self.settings.flows;
+        for (old, way) in old.ways.iter().zip(&self.settings.ways) {
+            log_reload(way, same_flows && old.discipline.config() == way.discipline.config());
+        }
         if let Err(failure) = self.adjust() {
             error!("the rate stays: {}", failure.line());
         }
@@ -98,9 +101,11 @@ impl Supervisor<'_> {
     }
 }
 
-fn log_reload(way: &Way) {
+/// Logs the reload of `way`, whose discipline may be the `same` as before.
+fn log_reload(way: &Way, same: bool) {
     let (rate, discipline) = (way.link.rate, way.discipline.kind());
     let queued = match way.path {
+        Path::Process(_) if same => "stay",
         Path::Process(_) => "leave first",
         Path::Kernel(_) => "were dropped",
     };
