@@ -13,7 +13,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo::rerun-if-changed={}", Path::new(&folder).display());
         let listed = fs::read_dir(&folder).map_err(|error| format!("{FOLDER}={}: {error}", folder.display()))?;
         files = listed.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>, std::io::Error>>()?;
+        files.retain(|file| file.is_file());
         files.sort();
+        if !files.iter().any(|file| file.ends_with("index.html")) {
+            return Err(format!("{FOLDER}={}: there is no index.html", folder.display()).into());
+        }
     }
     let mut text = "const FILES: &[(&str, &[u8])] = &[\n".to_owned();
     for file in files {

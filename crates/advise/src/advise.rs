@@ -301,15 +301,15 @@ impl AdvisePlan {
 /// Refuses a bound on a time of a group that the path alone takes.
 fn possible(settings: &AdviseSettings) -> Result<(), Error> {
     for Bound { metric, comparison, limit } in settings.goal.bounds() {
-        let (path, rtt) = match metric {
+        let (path, least) = match metric {
             Metric::Group(_, GroupMetric::Delay) => ("path", 0.5 * settings.link.rtt.as_secs()),
             Metric::Group(_, GroupMetric::RoundTrip) => ("round trip", settings.link.rtt.as_secs()),
             _ => continue,
         };
-        if comparison.is_upper() && *limit <= rtt {
+        if comparison.is_upper() && *limit <= least {
             let message =
-                format!("no discipline has {metric} {comparison} {}: the {path} takes {}", time(*limit), time(rtt));
-            return Err(Error::new(message, "give a bound on the time with the queue"));
+                format!("no discipline has {metric} {comparison} {}: the {path} takes {}", time(*limit), time(least));
+            return Err(Error::new(message, format!("give a bound above {}", time(least))));
         }
     }
     Ok(())

@@ -107,7 +107,7 @@ pub enum MetricUnit {
     /// A plain number from 0 to 1.
     #[serde(rename = "1")]
     Ratio,
-    /// Jain's index, a plain number from 0 to 1 that is no part of anything.
+    /// Jain's index, a plain number from 0 to 1 that is not shown in percent.
     #[serde(rename = "index")]
     Index,
     /// Packets, written `100p`.

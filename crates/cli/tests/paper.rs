@@ -234,7 +234,7 @@ fn own_claims_are_judged_as_those_of_the_papers() {
     let wrong =
         place.write("wrong.toml", &OWN_CLAIMS.replace(".groups[0].throughput_bps / 1e6", ".groups[0].throughput"));
     let refused = stderr(&["paper", "run", &wrong, "--state", &place.name("other-state")], 2);
-    assert!(refused.contains("throughput: .got is null in each run"), "{refused}");
+    assert!(refused.contains("throughput: .got gives no number in any run"), "{refused}");
     assert!(stderr(&["paper", "run", &file, "choke-fig3"], 2).contains("one after the other"));
     assert!(stderr(&["paper", "run", &place.name("none.toml")], 2).contains("none.toml"));
 }

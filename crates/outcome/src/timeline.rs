@@ -62,7 +62,7 @@ pub struct GroupTimeline {
     pub srtt_s: Vec<f64>,
     /// How far the flows' windows move together after the warm-up, -1 to 1: the sum of the covariances of all pairs of
     /// flows over that of the products of their standard deviations, which is the mean correlation of pairs weighted by
-    /// these products. `None` for fewer than two flows with a window, and where no window changes.
+    /// these products, over the times at which all of them have a window. `None` unless two windows change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_correlation: Option<f64>,
 }

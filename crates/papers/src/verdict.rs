@@ -84,7 +84,9 @@ impl<'a> Plan<'a> {
         let Values { numbers, nulls, lacking } = values(check, &self.rows_by_run(claim, results))?;
         if nulls > 0 && numbers.count() == 0 && lacking.is_none() && !may_lack {
             let Check { what, value, .. } = check;
-            return Err(format!("{what}: {value} is null in each run: the measure, or a key in it, does not exist"));
+            return Err(format!(
+                "{what}: {value} gives no number in any run: the measure, or a key in it, does not exist"
+            ));
         }
         // A short or interrupted form leaves out points that the program asks for.
         let lacking = lacking.filter(|_| !may_lack);
@@ -177,7 +179,7 @@ fn decisions<'a>(kind: &str) -> Result<Finding<'a>, String> {
 struct Values {
     /// One of each run that has one.
     numbers: Moments,
-    /// The runs for which it gives `null`.
+    /// The runs for which it gives something else, such as `null`.
     nulls: usize,
     /// Why other runs have none.
     lacking: Option<String>,

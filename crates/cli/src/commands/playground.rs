@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
+use std::time::Duration;
 
 use fairlane_console::Failure;
 use http_body_util::Full;
@@ -18,6 +19,9 @@ use crate::args::playground::PlaygroundArgs;
 use crate::output;
 
 include!(concat!(env!("OUT_DIR"), "/playground.rs"));
+
+/// The time until the next attempt after a connection could not be accepted.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// Serves the page until the program is ended.
 pub(crate) fn execute(args: &PlaygroundArgs) -> Result<(), Failure> {
@@ -41,8 +45,11 @@ pub(crate) fn execute(args: &PlaygroundArgs) -> Result<(), Failure> {
 async fn serve(listener: TcpListener) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     loop {
-        // A browser that is gone before it is accepted is nobody's concern.
-        let Ok((stream, _)) = listener.accept().await else { continue };
+        let Ok((stream, _)) = listener.accept().await else {
+            // The browser is gone, or there is no descriptor at present.
+            tokio::time::sleep(RETRY).await;
+            continue;
+        };
         let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request)) });
         let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
         tokio::spawn(async { drop(connection.await) });

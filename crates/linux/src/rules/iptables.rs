@@ -126,7 +126,9 @@ impl Family {
         let listed = self.list()?.unwrap_or_default();
         match self.restore(&script(rules, &listed, Encrypted::Once)) {
             // The extension for policies of IPsec may be missing.
-            Err(RuleError::Refused(..)) => self.restore(&script(rules, &listed, Encrypted::Twice)),
+            Err(refused @ RuleError::Refused(..)) => {
+                self.restore(&script(rules, &listed, Encrypted::Twice)).map_err(|_| refused)
+            }
             done => done,
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
     let with = |outer| run(NFT, &["--file", "-"], &script(rules, outer))?.map(drop).ok_or(RuleError::NoTool);
     match with(outer(rules.direction)) {
         // The kernel may have no IPsec.
-        Err(RuleError::Refused(..)) => with(""),
+        Err(refused @ RuleError::Refused(..)) => with("").map_err(|_| refused),
         done => done,
     }
 }

@@ -41,20 +41,54 @@ struct Now {
     queues: Vec<QueueSample>,
 }
 
-/// The windows of the flows after the warm-up, at the moments of the timeline.
+/// The windows of the flows after the warm-up, at the moments of the timeline at which all flows of a group had one.
 #[derive(Debug, Default)]
 struct Windows {
     /// The present moment counts.
     counts: bool,
+    /// The windows at the present moment.
+    now: Vec<Option<f64>>,
     flows: Vec<Moments>,
-    /// The sum of a group's windows, at the moments at which all its flows had one.
+    /// The sums over groups.
     sums: Vec<Moments>,
 }
 
 impl Windows {
-    fn new(scenario: &Scenario, flows: usize) -> Self {
-        let sums = vec![Moments::new(); scenario.flows.len()];
-        Self { counts: false, flows: vec![Moments::new(); flows], sums }
+    fn new(groups: usize, flows: usize) -> Self {
+        Self {
+            counts: false,
+            now: vec![None; flows],
+            flows: vec![Moments::new(); flows],
+            sums: vec![Moments::new(); groups],
+        }
+    }
+
+    /// Begins a moment, which may count.
+    fn begin(&mut self, counts: bool) {
+        self.counts = counts;
+        if counts {
+            self.now.fill(None);
+        }
+    }
+
+    /// Ends the present moment.
+    fn end(&mut self, group_of: &[u32]) {
+        if !self.counts {
+            return;
+        }
+        let mut sums = vec![Some(0.0); self.sums.len()];
+        for (window, group) in self.now.iter().zip(group_of) {
+            let sum = &mut sums[*group as usize];
+            *sum = sum.zip(*window).map(|(sum, window)| sum + window);
+        }
+        for ((flow, window), group) in self.flows.iter_mut().zip(&self.now).zip(group_of) {
+            if sums[*group as usize].is_some() {
+                flow.extend(*window);
+            }
+        }
+        for (moments, sum) in self.sums.iter_mut().zip(sums) {
+            moments.extend(sum);
+        }
     }
 
     /// Returns the correlation of each group's windows, of which `group_of` has the flows; see
@@ -97,7 +131,7 @@ impl Recorder {
         let groups = scenario.flows.iter().map(|flows| group(&flows.name)).collect();
         let recorder = Self {
             every: Duration::from_nanos((scenario.duration.as_nanos() / VALUES).max(1000)),
-            windows: Windows::new(scenario, group_of.len()),
+            windows: Windows::new(scenario.flows.len(), group_of.len()),
             group_of,
             last: (Time::ZERO, vec![0; none.len()]),
             now: Now { groups: none, ..Now::default() },
@@ -140,11 +174,7 @@ impl Recorder {
         }
         self.timeline.time_s.push(self.now.at.as_secs());
         let seconds = passed.as_secs();
-        if self.windows.counts {
-            for (group, sum) in self.now.groups.iter().zip(&mut self.windows.sums) {
-                sum.push(group.cwnd.0);
-            }
-        }
+        self.windows.end(&self.group_of);
         let samples = self.now.groups.iter().zip(&self.last.1);
         for (group, (now, before)) in self.timeline.groups.iter_mut().zip(samples) {
             let mean = |(sum, count): (f64, f64)| if count > 0.0 { sum / count } else { f64::NAN };
@@ -231,12 +261,10 @@ impl Observer for Recorder {
             self.now.groups.fill(GroupSample::default());
             self.now.queues.clear();
             let measured = at >= Time::ZERO + self.scenario.warmup;
-            self.windows.counts = measured && at.since(self.last.0) >= self.every;
+            self.windows.begin(measured && at.since(self.last.0) >= self.every);
         }
-        if let (true, Some(window), Some(flow)) =
-            (self.windows.counts, sample.cwnd, self.windows.flows.get_mut(sample.flow as usize))
-        {
-            flow.push(window);
+        if let Some(window) = self.windows.now.get_mut(sample.flow as usize) {
+            *window = sample.cwnd;
         }
         let group = self.group_of.get(sample.flow as usize);
         if let Some(group) = group.and_then(|group| self.now.groups.get_mut(*group as usize)) {
@@ -255,5 +283,39 @@ impl Observer for Recorder {
 
     fn decided(&mut self, link: u32, decision: &Decision) {
         self.shapers.insert(link, decision.rate.bits_per_second() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: windows in step have a correlation of 1, opposite ones -1, and those of (1, 2, 3) and (1, 3, 2) 1/2.
+    /// Would catch a moment that counts for some flows of a group only.
+    #[test]
+    fn windows_are_correlated() {
+        let of = |moments: &[&[Option<f64>]]| {
+            let flows = moments[0].len();
+            let (mut windows, group_of) = (Windows::new(1, flows), vec![0; flows]);
+            for moment in moments {
+                windows.begin(true);
+                windows.now.copy_from_slice(moment);
+                windows.end(&group_of);
+            }
+            windows.correlations(&group_of)[0]
+        };
+        let two = |a: [f64; 3], b: [f64; 3]| {
+            let moments: Vec<[Option<f64>; 2]> = a.into_iter().zip(b).map(|(a, b)| [Some(a), Some(b)]).collect();
+            let with_late = [&[[Some(9.0), None]][..], &moments].concat();
+            let [whole, late] = [moments, with_late].map(|all| of(&all.iter().map(|one| &one[..]).collect::<Vec<_>>()));
+            assert_eq!(whole, late);
+            whole
+        };
+        let near = |found: Option<f64>, right: f64| assert!((found.unwrap() - right).abs() < 1e-12, "{found:?}");
+        near(two([1.0, 2.0, 3.0], [4.0, 6.0, 8.0]), 1.0);
+        near(two([1.0, 2.0, 3.0], [3.0, 2.0, 1.0]), -1.0);
+        near(two([1.0, 2.0, 3.0], [1.0, 3.0, 2.0]), 0.5);
+        assert_eq!(two([1.0, 2.0, 3.0], [5.0; 3]), None);
+        assert_eq!(of(&[&[Some(1.0)], &[Some(2.0)]]), None);
     }
 }
