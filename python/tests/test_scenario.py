@@ -148,3 +148,9 @@ def test_representations() -> None:
         iter(scenario)  # type: ignore[call-overload]
     with pytest.raises(TypeError):
         hash(scenario)
+
+
+def test_a_size_of_packets_is_that_of_listed_flows_too() -> None:
+    flows = [{"name": "a", "kind": "tcp"}, {"name": "b", "kind": "tcp", "packet": "500b"}]
+    scenario = fl.Scenario.dumbbell(rate="20mbit", duration="3s", packet="1500b", flows=flows)
+    assert [scenario[f"flows.{name}.packet"] for name in "ab"] == ["1500b", "500b"]
