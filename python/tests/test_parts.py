@@ -47,13 +47,17 @@ def test_parts_are_merged_into_the_whole(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [out, whole]
 
 
+def refused(out: Path, words: str) -> None:
+    """The parts cannot be merged, for a reason that has these words."""
+    with pytest.raises(fl.ScenarioError, match=words):
+        scenario().sweep(VARIED, out=out, merge=True)
+
+
 def test_parts_that_are_missing_are_named(tmp_path: Path) -> None:
     out = tmp_path / "sweep.parquet"
-    with pytest.raises(fl.ScenarioError, match="there are no parts of"):
-        scenario().sweep(VARIED, out=out, merge=True)
+    refused(out, "there are no parts of")
     part(out, 2, 4)
-    with pytest.raises(fl.ScenarioError, match=r"these parts of .*sweep.parquet are missing: 1/4, 3/4, 4/4; run them"):
-        scenario().sweep(VARIED, out=out, merge=True)
+    refused(out, r"these parts of .*sweep.parquet are missing: 1/4, 3/4, 4/4; run them")
 
 
 def test_a_part_that_is_not_finished_is_refused_and_goes_on(tmp_path: Path) -> None:
@@ -66,8 +70,7 @@ def test_a_part_that_is_not_finished_is_refused_and_goes_on(tmp_path: Path) -> N
     with pytest.raises(fl.Interrupted, match=r"points are in .*\.part-1-of-2, and the same call goes on"):
         scenario().sweep(VARIED, out=out, part="1/2", progress=interrupt, jobs=1, chunk=1)
     part(out, 2, 2)
-    with pytest.raises(fl.ScenarioError, match=r"part-1-of-2 has \d of its 5 points: .*, with part='1/2'"):
-        scenario().sweep(VARIED, out=out, merge=True)
+    refused(out, r"part-1-of-2 has \d of its 5 points: .*, with part='1/2'")
     part(out, 1, 2)
     assert scenario().sweep(VARIED, out=out, merge=True).done == 10
 
@@ -76,11 +79,9 @@ def test_double_parts_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "sweep.parquet"
     part(out, 1, 2)
     shutil.copy(tmp_path / "sweep.parquet.part-1-of-2", tmp_path / "sweep.parquet.part-2-of-2")
-    with pytest.raises(fl.ScenarioError, match=r"part-2-of-2 has point \d, which is none of part 2/2: it is a copy"):
-        scenario().sweep(VARIED, out=out, merge=True)
+    refused(out, r"part-2-of-2 has point \d, which is none of part 2/2: it is a copy")
     part(out, 1, 3)
-    with pytest.raises(fl.ScenarioError, match=r"has parts of 2 and of 3, whose points are double"):
-        scenario().sweep(VARIED, out=out, merge=True)
+    refused(out, r"has parts of 2 and of 3, whose points are double")
 
 
 def test_parts_of_another_sweep_are_refused(tmp_path: Path) -> None:

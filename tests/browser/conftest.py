@@ -82,6 +82,30 @@ PAGES = list(COMMANDS)
 SMALLER = [name for name in PAGES if name not in ("compare-all", "replay")]
 
 
+# Draws every chart, also those far below the window.
+ALL = """
+async () => {
+  for (let y = 0; y < document.documentElement.scrollHeight; y += 900) {
+    scrollTo(0, y);
+    await new Promise(requestAnimationFrame);
+    await new Promise(requestAnimationFrame);
+  }
+  scrollTo(0, 0);
+  await new Promise(requestAnimationFrame);
+}
+"""
+
+
+def open_all_details(page: Page) -> None:
+    """Unfold all folded parts."""
+    page.evaluate("() => document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+
+
+def draw_all(page: Page) -> None:
+    """Draw every chart."""
+    page.evaluate(ALL)
+
+
 @dataclass
 class Seen:
     """An open page, and the browser's messages about it."""

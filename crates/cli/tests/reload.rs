@@ -38,12 +38,13 @@ fn a_reload_and_the_metrics() {
         for _ in 0..20 {
             sender.send_to(&[1; 972], receiver.local_addr().unwrap()).unwrap();
         }
-        write("10mbit", "chok");
-        router.signal(Signal::SIGHUP);
-        router.wait_for("nothing has changed: ");
-        write("10mbit", "choke");
-        router.signal(Signal::SIGHUP);
-        router.wait_for("reloaded; queued packets leave first");
+        let reload = |router: &mut Running, rate: &str, kind: &str, said: &str| {
+            write(rate, kind);
+            router.signal(Signal::SIGHUP);
+            router.wait_for(said);
+        };
+        reload(&mut router, "10mbit", "chok", "nothing has changed: ");
+        reload(&mut router, "10mbit", "choke", "reloaded; queued packets leave first");
         let start = Instant::now();
         assert_eq!((0..20).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count(), 20);
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
@@ -68,12 +69,8 @@ fn a_reload_and_the_metrics() {
         assert_eq!((&state["discipline"]["kind"], &state["link"]["rate_bps"]), (&"choke".into(), &10_000_000.into()));
         assert_eq!((&state["reloads"], &state["interfaces"]), (&1.into(), &serde_json::json!(["lo"])));
         // Nothing that the discipline is made of follows the rate here.
-        write("5mbit", "droptail");
-        router.signal(Signal::SIGHUP);
-        router.wait_for("reloaded; queued packets leave first");
-        write("4mbit", "droptail");
-        router.signal(Signal::SIGHUP);
-        router.wait_for("reloaded; queued packets stay");
+        reload(&mut router, "5mbit", "droptail", "reloaded; queued packets leave first");
+        reload(&mut router, "4mbit", "droptail", "reloaded; queued packets stay");
         router.signal(Signal::SIGINT);
         assert_eq!(router.end(), Some(0));
     });

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from fairlane import _core, _runs
+from fairlane import _core, _dumbbell, _runs
 from fairlane._labels import labelled
 from fairlane._points import Plan
 from fairlane._values import changes_of, count, plain, with_unit
@@ -166,34 +166,18 @@ class Scenario:
             ScenarioError: A value is not valid, or there are no flows; ``rtt`` is shorter than twice ``delay``.
             TypeError: A value is of another type, or both ``rtt`` and ``access_delay`` are given.
         """
-        delay = with_unit("delay", delay, "time")
-        if rtt is not None:
-            if access_delay is not None:
-                raise TypeError("rtt: it says what access_delay is, so give one of them")
-            access_delay = _access_delay(with_unit("rtt", rtt, "time"), delay)
-        access_delay = with_unit("access_delay", "1ms" if access_delay is None else access_delay, "time")
+        hosts = {"rate": access_rate, "delay": access_delay, "rtt": rtt}
         size = {} if packet is None else {"packet": with_unit("packet", packet, "bytes")}
+        flows = [{**size, **group} for group in flows]
         common = {**size, **({} if start is None else {"start": start})}
-        groups: list[Mapping[str, Any]] = []
+        if udp is not None:
+            flows.insert(0, {"name": "cbr", "kind": "udp", "rate": with_unit("udp", udp, "rate"), **common})
         if tcp:
             limit = {} if window is None else {"window": window}
-            groups.append({"name": "ftp", "kind": "tcp", "count": tcp, "cc": cc, **limit, **common})
-        if udp is not None:
-            groups.append({"name": "cbr", "kind": "udp", "rate": with_unit("udp", udp, "rate"), **common})
+            flows.insert(0, {"name": "ftp", "kind": "tcp", "count": tcp, "cc": cc, **limit, **common})
         times = {"duration": with_unit("duration", duration, "time"), "warmup": with_unit("warmup", warmup, "time")}
-        table: dict[str, Any] = {"name": name, **times, "seed": seed}
-        flows = [{**size, **group} for group in flows]
-        if preset is None and any(_is_modern(group) for group in [*groups, *flows]):
-            preset = "modern"
-        if preset is not None:
-            table["tcp"] = {"preset": preset}
-        table["bottleneck"] = {"rate": with_unit("rate", rate, "rate"), "delay": delay}
-        if queue is not None:
-            table["bottleneck"]["queue"] = {"kind": queue} if isinstance(queue, str) else queue
-        table["access"] = {"delay": access_delay}
-        if access_rate is not None:
-            table["access"] = {"rate": with_unit("access_rate", access_rate, "rate"), "delay": access_delay}
-        table["flows"] = [*groups, *flows]
+        link = _dumbbell.links(with_unit("rate", rate, "rate"), with_unit("delay", delay, "time"), queue, hosts)
+        table = {"name": name, **times, "seed": seed, **_dumbbell.preset(preset, flows), **link, "flows": flows}
         return cls.from_dict(table, name=name)
 
     def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - values are of many types
@@ -632,26 +616,6 @@ def scenario_of(given: Scenario | str | os.PathLike[str]) -> Scenario:
     if isinstance(given, (str, os.PathLike)):
         return Scenario.from_toml(given)
     raise TypeError(f"scenario: expected a Scenario, a file or a name, not a {type(given).__name__}")
-
-
-_OLD = frozenset({"tahoe", "reno", "newreno", "sack", "vegas"})
-"""The congestion controls that ns-2 had in 1999."""
-
-
-def _is_modern(group: Mapping[str, Any]) -> bool:
-    """True for a group of TCP flows with a congestion control that the preset ``ns2-1999`` is too old for."""
-    cc = group.get("cc")
-    return group.get("kind", "tcp") == "tcp" and isinstance(cc, str) and cc not in _OLD
-
-
-def _access_delay(rtt: str, delay: str) -> float:
-    """The delay in seconds of each host's link with which a round trip has the delay ``rtt``."""
-    from fairlane.units import seconds
-
-    rest = seconds(rtt) - 2 * seconds(delay)
-    if rest < 0:
-        raise ScenarioError(f"rtt: {rtt} is shorter than twice the bottleneck's delay of {delay}; lower that")
-    return rest / 4
 
 
 def _again(name: str, text: str) -> Scenario:
