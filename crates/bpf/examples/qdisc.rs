@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 given.set(key, value.into())?;
             }
             let rate = Rate::from_bits_per_second(bits.parse()?);
-            println!("{}", attach(device, &Program::new(&given.resolve(rate)?, rate)?)?);
+            println!("{}", attach(device, &Program::new(&given.resolve(rate)?, rate)?)?.kind());
         }
         ["detach", device] => detach(device)?,
         ["status"] => {

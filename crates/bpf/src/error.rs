@@ -53,6 +53,14 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// Packets that arrive by a device have no Ethernet header.
+    #[error(
+        "{0} has no Ethernet headers, and its arriving packets cannot be queued in the kernel: fairlane router --path nfqueue queues them"
+    )]
+    NoEthernet(String),
+    /// The kernel has no IFB devices, at which arriving packets wait.
+    #[error("the kernel makes no IFB device, at which arriving packets wait: {0} (it needs CONFIG_IFB: modprobe ifb)")]
+    NoIfb(#[source] io::Error),
     /// The discipline of a device is not one of ours.
     #[error("{device} has {kind}, which Fairlane did not attach: nothing was changed")]
     NotOurs {

@@ -11,8 +11,9 @@ use fairlane_linux::rtnetlink::{QdiscEntry, ROOT, RouteSocket};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramMut};
-use nix::net::if_::if_nametoindex;
+use nix::net::if_::{if_indextoname, if_nametoindex};
 
+use crate::arriving;
 use crate::{Error, Instance, Program, Settings, State};
 
 /// Where the links and maps are pinned.
@@ -20,6 +21,9 @@ const FOLDER: &str = "/sys/fs/bpf/fairlane";
 
 /// The prefix of the names of all kinds.
 const PREFIX: &str = "fl_";
+
+/// The pin of the program that hands arriving packets to the IFB device.
+const REDIRECTION: &str = "arriving";
 
 /// A function that the kernel has for queue disciplines in BPF only.
 const REQUIRED: &str = "bpf_qdisc_skb_drop";
@@ -40,45 +44,41 @@ const OBJECTS: [&[u8]; 3] = [
 #[cfg(not(has_programs))]
 const OBJECTS: [&[u8]; 0] = [];
 
-/// Attaches a discipline to the root of a device, in place of the one that is there. Returns its kind, as `tc qdisc`
-/// shows it.
+/// Attaches a discipline to a device, in place of the one that it has for packets of the same direction.
 ///
 /// Packets queued in the old discipline are dropped, as with `tc qdisc replace`. If anything fails the old one stays.
+/// For arriving packets there is an IFB device `flifbN` from now on, N being the index of `device`.
 ///
 /// # Errors
-/// There is no such device, or the kernel does not take the program.
-pub fn attach(device: &str, program: &Program) -> Result<String, Error> {
-    let ifindex = ifindex(device)?;
+/// There is no such device, or the kernel does not take the program. For arriving packets, the device has no Ethernet
+/// headers, or the kernel has no IFB devices.
+pub fn attach(device: &str, program: &Program) -> Result<Attached, Error> {
+    let of = ifindex(device)?;
     if OBJECTS.is_empty() {
         return Err(Error::NoPrograms);
     }
     let _lock = lock()?;
     sweep()?;
+    let at = if program.arriving { arriving::prepare(device, of)? } else { of };
     let kind = reserve(program.name)?;
-    let attached = register(&kind, ifindex, program).and_then(|()| {
-        let replaced = RouteSocket::open().and_then(|socket| socket.replace_root(ifindex, &kind));
-        replaced.map_err(|source| Error::Netlink { device: device.to_owned(), source })
+    let attached = register(&kind, of, at, program).and_then(|()| {
+        change(device, |socket| socket.replace_root(at, &kind))?;
+        Attached::new(device, of, at)
     });
     // Removes the discipline that was replaced, or this one if it could not be attached.
     let swept = sweep();
-    attached.and(swept).map(|()| kind)
+    attached.and_then(|attached| swept.map(|()| attached))
 }
 
-/// Detaches the discipline from the root of a device, which gets the kernel's default. Disciplines that others have
-/// attached stay.
+/// Detaches the disciplines of a device, which gets the kernel's default. Disciplines that others have attached stay.
 ///
 /// # Errors
-/// There is no such device, or its discipline is not one of ours.
+/// There is no such device, or it has no discipline of ours.
 pub fn detach(device: &str) -> Result<(), Error> {
-    let ifindex = ifindex(device)?;
-    let _lock = lock()?;
-    let detached = kind_at(device, ifindex).and_then(|_| {
-        let removed = RouteSocket::open().and_then(|socket| socket.remove_root(ifindex));
-        removed.map_err(|source| Error::Netlink { device: device.to_owned(), source })
-    });
-    // Also removes leftovers of other devices.
-    let swept = sweep();
-    detached.and(swept)
+    match (Attached::at(device), Attached::arriving_by(device)) {
+        (Err(error), None) => Err(error),
+        (leaving, arriving) => leaving.into_iter().chain(arriving).try_for_each(|attached| attached.detach()),
+    }
 }
 
 /// Returns all attached disciplines with their counters, also those of other network namespaces.
@@ -87,31 +87,77 @@ pub fn detach(device: &str) -> Result<(), Error> {
 /// The pinned maps or the disciplines of the devices cannot be read.
 pub fn status() -> Result<Vec<Instance>, Error> {
     let roots = roots().map_err(|source| Error::Netlink { device: "any device".to_owned(), source })?;
-    let device = |kind: &str| roots.iter().find(|root| root.kind == kind).and_then(|root| name(root.ifindex));
     let instance = |kind: String| {
         let state = state(&kind)?;
-        Some(Instance { device: device(&kind), kind, state })
+        let device = roots.iter().find(|root| root.kind == kind).and_then(|root| name(root.ifindex));
+        let of = device.as_deref().and_then(arriving::device_of);
+        Some(Instance { arriving: of.is_some(), device: of.and_then(name).or(device), kind, state })
     };
     Ok(kinds()?.into_iter().filter_map(instance).collect())
 }
 
-/// A discipline of ours at the root of a device. Its counters can be read even after another one has replaced it.
+/// A discipline of ours at a device. Its counters can be read even after another one has replaced it.
 #[derive(Debug)]
 pub struct Attached {
+    /// The index of the device whose packets it queues.
+    of: u32,
+    /// The index of the device that has it at its root: the same one, or for arriving packets the IFB device.
+    at: u32,
     kind: String,
     state: MapHandle,
 }
 
 impl Attached {
-    /// Returns the discipline of a device.
+    /// Returns the discipline for the packets that leave by a device.
     ///
     /// # Errors
     /// There is no such device, its discipline is not one of ours, or its counters cannot be read.
     pub fn at(device: &str) -> Result<Self, Error> {
-        let kind = kind_at(device, ifindex(device)?)?;
+        let of = ifindex(device)?;
+        Self::new(device, of, of)
+    }
+
+    /// Returns the discipline for the packets that arrive by a device; `None` if there is none of ours.
+    #[must_use]
+    pub fn arriving_by(device: &str) -> Option<Self> {
+        let of = ifindex(device).ok()?;
+        Self::new(device, of, arriving::at(of)?).ok()
+    }
+
+    fn new(device: &str, of: u32, at: u32) -> Result<Self, Error> {
+        let kind = kind_at(device, at)?;
         let not_ours = || Error::NotOurs { device: device.to_owned(), kind: kind.clone() };
         let state = state_map(&kind).ok_or_else(not_ours)?;
-        Ok(Self { kind, state })
+        Ok(Self { of, at, kind, state })
+    }
+
+    /// Tells whether the device still has the discipline.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        self.state().is_ok_and(|state| state.in_use) && name(self.of).is_some()
+    }
+
+    /// Detaches the discipline. The device gets the kernel's default; if it has another discipline by now, that one
+    /// stays.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn detach(&self) -> Result<(), Error> {
+        let _lock = lock()?;
+        let detached = match name(self.at) {
+            Some(device) if self.at != self.of => {
+                // From here on packets pass, instead of being lost at a device that vanishes.
+                let _ = fs::remove_file(self.folder().join(REDIRECTION));
+                change(&device, |socket| socket.remove_device(self.at))
+            }
+            Some(device) if kind_at(&device, self.at).is_ok_and(|kind| kind == self.kind) => {
+                change(&device, |socket| socket.remove_root(self.at))
+            }
+            _ => Ok(()),
+        };
+        // Also removes leftovers of other devices.
+        let swept = sweep();
+        detached.and(swept)
     }
 
     /// Returns the kind, as `tc qdisc` shows it.
@@ -172,6 +218,12 @@ pub fn check() -> Result<(), Error> {
     types.type_by_name::<Func<'_>>(REQUIRED).map(drop).ok_or(Error::OldKernel)
 }
 
+/// Asks the kernel for a change at a device.
+fn change(device: &str, change: impl FnOnce(&RouteSocket) -> io::Result<()>) -> Result<(), Error> {
+    let changed = RouteSocket::open().and_then(|socket| change(&socket));
+    changed.map_err(|source| Error::Netlink { device: device.to_owned(), source })
+}
+
 /// Returns the kind of the discipline of a device if it is one of ours.
 fn kind_at(device: &str, ifindex: u32) -> Result<String, Error> {
     let netlink = |source| Error::Netlink { device: device.to_owned(), source };
@@ -198,9 +250,7 @@ fn ifindex(device: &str) -> Result<u32, Error> {
 }
 
 fn name(ifindex: u32) -> Option<String> {
-    let interfaces = nix::net::if_::if_nameindex().ok()?;
-    let interface = interfaces.iter().find(|interface| interface.index() == ifindex)?;
-    Some(interface.name().to_string_lossy().into_owned())
+    if_indextoname(ifindex).ok()?.into_string().ok()
 }
 
 fn pins(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
@@ -287,15 +337,17 @@ fn reserve(name: &str) -> Result<String, Error> {
     Err(pins(FOLDER)(io::ErrorKind::StorageFull.into()))
 }
 
-/// Loads a program and registers it as a kind of queue discipline. It stays because it is pinned. When this process
-/// ends, the kernel removes objects without a pin; [`sweep`] removes pinned ones that are not in use.
-fn register(kind: &str, ifindex: u32, program: &Program) -> Result<(), Error> {
-    let mut object = load(kind, program).map_err(Error::Load)?;
+/// Loads a program for packets of the device `of` and registers it as a kind of queue discipline for the device `at`.
+/// It stays because it is pinned. When this process ends, the kernel removes objects without a pin; [`sweep`] removes
+/// pinned ones that are not in use.
+fn register(kind: &str, of: u32, at: u32, program: &Program) -> Result<(), Error> {
+    let mut object = load(kind, program, at).map_err(Error::Load)?;
     let folder = Path::new(FOLDER).join(kind);
-    if program.marks {
-        let marker = format!("{}_mark", program.name);
-        for marker in object.progs_mut().filter(|program| program.name() == marker.as_str()) {
-            attach_tcx(&marker, ifindex).and_then(|mut link| link.pin(folder.join("marker"))).map_err(Error::Load)?;
+    let hooks = [(program.marks, "mark", at, "marker"), (program.arriving, "arriving", of, REDIRECTION)];
+    for (_, name, device, pin) in hooks.into_iter().filter(|(wanted, ..)| *wanted) {
+        let name = format!("{}_{name}", program.name);
+        for hook in object.progs_mut().filter(|program| program.name() == name.as_str()) {
+            attach_tcx(&hook, device).and_then(|mut link| link.pin(folder.join(pin))).map_err(Error::Load)?;
         }
     }
     for mut map in object.maps_mut() {
@@ -314,7 +366,8 @@ fn register(kind: &str, ifindex: u32, program: &Program) -> Result<(), Error> {
     Ok(())
 }
 
-/// Shows the packets that a device sends to a program, before its queue discipline sees them.
+/// Shows the packets that leave by a device to a program before its queue discipline sees them, or those that arrive
+/// before anything else does.
 #[allow(unsafe_code, reason = "libbpf-rs does not have this function of libbpf")]
 fn attach_tcx(program: &ProgramMut<'_>, ifindex: u32) -> Result<Link, libbpf_rs::Error> {
     let index = ifindex.cast_signed();
@@ -325,7 +378,7 @@ fn attach_tcx(program: &ProgramMut<'_>, ifindex: u32) -> Result<Link, libbpf_rs:
     Ok(unsafe { Link::from_ptr(link) })
 }
 
-fn load(kind: &str, program: &Program) -> Result<Object, libbpf_rs::Error> {
+fn load(kind: &str, program: &Program, at: u32) -> Result<Object, libbpf_rs::Error> {
     // A copy, so that it is aligned.
     let object = NAMES.iter().zip(OBJECTS).find(|(name, _)| **name == program.name);
     let bytes = object.map_or(Vec::new(), |(_, bytes)| bytes.to_vec());
@@ -334,7 +387,7 @@ fn load(kind: &str, program: &Program) -> Result<Object, libbpf_rs::Error> {
         let map_name = map.name().to_string_lossy().into_owned();
         match map_name.as_str() {
             "slots" => map.set_max_entries(program.slots)?,
-            name if name.ends_with(".rodata") => map.set_initial_value(&program.bytes())?,
+            name if name.ends_with(".rodata") => map.set_initial_value(&program.bytes(at))?,
             name if name == program.name => {
                 // `Qdisc_ops` begins with the kind: fifteen letters and a zero.
                 let id = map.initial_value_mut().and_then(<[u8]>::first_chunk_mut::<16>);

@@ -19,7 +19,7 @@ const SMALLEST: u64 = 34;
 const CREDIT: u64 = 1_000_000;
 
 /// The number of parameters.
-const PARAMETERS: usize = 27;
+const PARAMETERS: usize = 28;
 
 /// One as a fixed-point number.
 const ONE: f64 = 4_294_967_296.0;
@@ -35,6 +35,8 @@ pub struct Program {
     pub(crate) slots: u32,
     /// RED marks packets.
     pub(crate) marks: bool,
+    /// Its packets arrive by the device.
+    pub(crate) arriving: bool,
 }
 
 /// The settings of a running program: those of its queue and its link.
@@ -88,6 +90,13 @@ impl Program {
             AnyConfig::Choke(choke) => Self::choke(choke, rate),
             _ => Err(Error::NoProgram(config.kind())),
         }
+    }
+
+    /// Makes it a program for packets that arrive by a device, instead of those that leave by it. They wait at an IFB
+    /// device, which [`attach`](crate::attach) makes.
+    #[must_use]
+    pub fn for_arriving(self) -> Self {
+        Self { arriving: true, ..self }
     }
 
     fn red(config: &red::Config, rate: Rate) -> Result<Self, Error> {
@@ -189,13 +198,19 @@ impl Program {
             u64::from(comparison.count_matches),
             rate.bits_per_second(),
             CREDIT,
+            0,
         ];
-        Ok(Self { name, parameters, slots, marks: red.ecn })
+        Ok(Self { name, parameters, slots, marks: red.ecn, arriving: false })
     }
 
-    /// Returns the parameters as the kernel reads them.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.parameters.iter().flat_map(|number| number.to_ne_bytes()).collect()
+    /// Returns the parameters as the kernel reads them, for arriving packets with the index of the IFB device that has
+    /// the discipline.
+    pub(crate) fn bytes(&self, device: u32) -> Vec<u8> {
+        let mut parameters = self.parameters.clone();
+        if let (true, Some(arriving_at)) = (self.arriving, parameters.last_mut()) {
+            *arriving_at = device.into();
+        }
+        parameters.iter().flat_map(|number| number.to_ne_bytes()).collect()
     }
 }
 
@@ -253,7 +268,7 @@ mod tests {
             ("limit=300p min=5000b max=9000b", Size::packets(300), [5000, 9000].map(Size::bytes)),
             ("limit=60000b min=5000b max=9000b", Size::bytes(60_000), [5000, 9000].map(Size::bytes)),
         ] {
-            let bytes = program(Kind::Choke, text).map(|program| program.bytes()).unwrap_or_default();
+            let bytes = program(Kind::Choke, text).map(|program| program.bytes(7)).unwrap_or_default();
             let expected = Settings { rate: Rate::from_bits_per_second(10_000_000), limit, min, max };
             assert_eq!(Settings::parse(&bytes), Some(expected), "{text}");
             assert_eq!(Settings::parse(&bytes[8..]), None, "another version");

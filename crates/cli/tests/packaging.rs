@@ -220,7 +220,7 @@ fn the_metrics_that_the_pages_name_are_served() {
         let pages = [page("deploy.md"), page("router.md")].concat();
         let words = pages.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
         // The tables of nftables have similar names, and only a discipline in the kernel flushes packets
-        // (tests/kernel_path.rs).
+        // (tests/kernel_path).
         let others = ["fairlane_q", "fairlane_flushed_packets_total", "fairlane_autorate_"];
         let names = words.filter(|word| word.starts_with("fairlane_") && !others.contains(word));
         let mut found = 0;

@@ -57,6 +57,7 @@ fn it_holds_in_a_guest_with_other_firewalls() {
     let nft = [
         "a_killed_router_is_in_nobodys_way",
         "rules_that_others_took_away_come_back",
+        "other_rules::a_discipline_of_the_kernel_is_behind_all_rules",
         "other_rules::a_mark_of_others_changes_no_header",
         "other_rules::free_bits_are_chosen_and_kept_an_eye_on",
         "other_rules::later_rules_see_queued_packets",

@@ -62,7 +62,7 @@ pub(crate) use settings::SOCKET;
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 pub use attached::attached_metrics;
 #[cfg(all(target_os = "linux", feature = "bpf", feature = "top"))]
-pub(crate) use attached::attached_state;
+pub(crate) use attached::attached_states;
 
 use crate::RouterArgs;
 

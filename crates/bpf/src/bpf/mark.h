@@ -5,10 +5,10 @@
 // runs in front of the discipline writes it into the flow's next packet that can be marked.
 #pragma once
 
+#include "arriving.h"
 #include "flow.h"
 
 #define MOST_REQUESTS 4096
-#define NEXT_PROGRAM (-1)
 #define ECN_MASK 3
 
 struct {

@@ -29,6 +29,7 @@ struct parameters {
 	__u64 draw, candidates, compare_above_max, count_matches;
 	__u64 rate; // of the link in bit/s; 0: the device sets the pace
 	__u64 credit; // ns of unused link time that a burst may make up for
+	__u64 arriving_at; // the IFB device that has the discipline of arriving packets; 0: of leaving ones
 };
 
 enum reason {
@@ -74,7 +75,7 @@ struct state {
 	__u64 in_use; // the address of the qdisc that has this state, or 0
 };
 
-_Static_assert(sizeof(struct parameters) == 27 * 8, "src/program.rs writes 27 numbers");
+_Static_assert(sizeof(struct parameters) == 28 * 8, "src/program.rs writes 28 numbers");
 _Static_assert(sizeof(struct state) == 44 * 8, "src/status.rs reads 44 numbers");
 _Static_assert(offsetof(struct state, counters.dropped) == 8 * 8, "src/status.rs");
 _Static_assert(offsetof(struct state, counters.marked) == 20 * 8, "src/status.rs");

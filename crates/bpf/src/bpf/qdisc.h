@@ -4,6 +4,7 @@
 // The kernel calls enqueue, dequeue and reset with the root lock held, so the state needs no separate lock.
 #pragma once
 
+#include "arriving.h"
 #include "mark.h"
 #include "ring.h"
 
@@ -183,6 +184,11 @@ static __always_inline void qdisc_destroy(struct Qdisc *sch)
 	int name##_mark(struct __sk_buff *context)                                                                      \
 	{                                                                                                               \
 		return mark_if_requested(context);                                                                      \
+	}                                                                                                               \
+	SEC("tcx/ingress")                                                                                              \
+	int name##_arriving(struct __sk_buff *context)                                                                  \
+	{                                                                                                               \
+		return queue_if_in_place();                                                                             \
 	}                                                                                                               \
 	SEC(".struct_ops.link")                                                                                         \
 	struct Qdisc_ops name = {                                                                                       \

@@ -19,7 +19,7 @@ pub(crate) struct BpfArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum BpfVerb {
     Attach(BpfAttachArgs),
-    /// Detach the discipline from a device
+    /// Detach the disciplines of a device, for leaving and for arriving packets
     ///
     /// The device gets the kernel's default discipline.
     Detach {
@@ -55,6 +55,12 @@ pub(crate) struct BpfAttachArgs {
     /// Parameters as in a scenario's queue, such as limit=300p
     #[arg(value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) parameters: Vec<Setting>,
+
+    /// Queue the packets that arrive by the device, instead of those that leave by it
+    ///
+    /// An IFB device named flifbN is made for them, N being the index of the device, which must have Ethernet headers.
+    #[arg(long)]
+    pub(crate) arriving: bool,
 
     /// Send at this rate [default: as fast as the device does]
     #[arg(long, value_parser = rate)]

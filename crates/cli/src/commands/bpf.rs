@@ -39,15 +39,17 @@ fn attach(args: &BpfAttachArgs) -> Result<(), Failure> {
         output::tell(&format!("warning: {warning}"));
     }
     let program = Program::new(&config, rate).map_err(Failure::plain)?;
-    let kind = fairlane_bpf::attach(&args.device, &program).map_err(Failure::plain)?;
-    output::print(&format!("{} has {kind}\n", args.device))
+    let program = if args.arriving { program.for_arriving() } else { program };
+    let attached = fairlane_bpf::attach(&args.device, &program).map_err(Failure::plain)?;
+    let whose = if args.arriving { " for arriving packets" } else { "" };
+    output::print(&format!("{} has {}{whose}\n", args.device, attached.kind()))
 }
 
 fn text(instances: &[Instance], width: usize) -> String {
     if instances.is_empty() {
         return "no discipline is attached: fairlane bpf attach\n".to_owned();
     }
-    let blocks = instances.iter().map(|Instance { device, kind, state }| {
+    let blocks = instances.iter().map(|Instance { device, arriving, kind, state }| {
         let device = match device {
             Some(device) => device,
             None if state.in_use => "a device of another network namespace",
@@ -62,7 +64,8 @@ fn text(instances: &[Instance], width: usize) -> String {
         rows.extend(marks.map(|marks| row(&format!("marked {}", marks.reason), marks.count)));
         rows.extend([row("flushed", state.flushed), row("queued", state.queued)]);
         rows.push(["average".to_owned(), format!("{:.2}", state.average), String::new()]);
-        format!("{device}: {kind}\n{}", columns(&rows, width))
+        let whose = if *arriving { ", arriving packets" } else { "" };
+        format!("{device}{whose}: {kind}\n{}", columns(&rows, width))
     });
     blocks.collect::<Vec<_>>().join("\n")
 }

@@ -75,7 +75,6 @@ fn directions_that_contradict_are_refused() {
             (&["--up=1mbit", "--queue-num=0"], "--interface for --up and --down"),
             (&["--up=1mbit", "--bridge=lo,lo"], "on a bridge --up and --down need each other"),
             (&["--up=1mbit", "--down=1mbit", "--path=bridge"], "--bridge for --path bridge"),
-            (&["--up=1mbit", "--interface=lo", "--path=bpf"], "--up and --down need an NFQUEUE or a bridge"),
             (&["--up=1mbit", "--down=1mbit", "--interface=lo", "--queue-num=65535"], "--queue-num leaves no numbers"),
         ] {
             refused(&[&["router"], words, &["choke"]].concat(), &[part]);

@@ -106,6 +106,40 @@ fn marks_change_no_route_and_no_mark() {
     });
 }
 
+/// In the kernel's own discipline: packets come to it behind all rules and routing decisions, and leave as they came
+/// but for CE.
+#[test]
+fn a_discipline_of_the_kernel_is_behind_all_rules() {
+    in_namespace(|| {
+        let host = connect();
+        let options = ["--interface=wan0", "--rate=1mbit", "--metrics=off"];
+        let red = ["red", "limit=100p", "min=1p", "max=2p", "weight=1", "probability=1", "ecn=true"];
+        let (_, best, stderr) =
+            said(&fairlane(&[&["router", "--dry-run", "--path=auto"], &options[..], &red].concat()));
+        if let Some((_, reason)) = best.split_once("since bpf is not possible: ") {
+            return skip::because("bpf-qdisc", reason.lines().next().unwrap());
+        }
+        assert!(best.contains("Path bpf"), "{best}{stderr}");
+        let mut router = Running::start(&[&["--path=bpf"], &options[..], &red].concat());
+        tool("ip", "rule add fwmark 0x105 table 105 priority 100");
+        tool("ip", "route add 10.77.2.0/24 dev wan0 table 105");
+        tool("ip", "rule add to 10.77.2.0/24 table 106 priority 200");
+        tool("ip", "route add 10.77.2.0/24 dev other0 table 106");
+        tool("iptables", "-t mangle -A POSTROUTING -p udp -m mark --mark 0x105 -j TOS --set-tos 0x10/0xfc");
+        let arrived = server(&host);
+        send(40, 0x105, 2);
+        let tos = arrived(&host, 40);
+        assert_eq!(tos.len(), 40, "{}", router.said);
+        assert!(tos.iter().all(|tos| matches!(tos, 0x12 | 0x13)), "{tos:?}");
+        // The first ones find the link idle.
+        assert!(tos.iter().filter(|tos| **tos == 0x13).count() >= 30, "{tos:?}");
+        send(40, 0x105, 0);
+        assert!(arrived(&host, 40).iter().all(|tos| *tos == 0x10));
+        router.signal(Signal::SIGTERM);
+        assert_eq!(router.end(), Some(0));
+    });
+}
+
 /// A mark of another program, whichever bits it has, changes no header, and its packets are queued.
 #[test]
 fn a_mark_of_others_changes_no_header() {

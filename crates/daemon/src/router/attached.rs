@@ -7,29 +7,41 @@ use fairlane_console::Failure;
 
 use super::metrics::LinkRates;
 use super::state::{count, reasons};
-use super::way::Path;
+use super::way::{Direction, Path};
 use super::{kernel, metrics};
 use crate::state::{Count, Delays, Discipline, Link, State};
 
-/// Returns the metrics of the discipline of a device, as a router serves them.
+/// Returns the metrics of the disciplines of a device, as a router serves them.
 ///
 /// # Errors
 /// The device has no discipline of ours.
 pub fn attached_metrics(device: &str) -> Result<String, Failure> {
-    let read = |attached: Attached| Ok((attached.state()?, attached.settings()?.rate));
-    let (state, rate) = Attached::at(device).and_then(read).map_err(Failure::plain)?;
-    let rates = LinkRates { direction: None, link: rate, autorate: None };
-    Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned()), rates, None))
+    let text = |(direction, attached): (_, Attached)| {
+        let rates = LinkRates { direction, link: attached.settings()?.rate, autorate: None };
+        Ok(metrics::text(kernel::report(&attached.state()?), &Path::Kernel(device.to_owned()), rates, None))
+    };
+    let texts = attached(device).and_then(|all| all.into_iter().map(text).collect::<Result<Vec<_>, _>>());
+    texts.map(metrics::merged).map_err(Failure::plain)
 }
 
-/// Returns the state of the discipline of a device, as a router serves it. Of the parameters it has those that are
-/// sizes.
-pub(crate) fn attached_state(device: &str) -> Result<State, String> {
-    read(device).map_err(|error| error.to_string())
+/// Returns the states of the disciplines of a device, as a router serves them. Of the parameters they have those that
+/// are sizes.
+pub(crate) fn attached_states(device: &str) -> Result<Vec<State>, String> {
+    let states = attached(device)
+        .and_then(|all| all.into_iter().map(|(direction, attached)| read(device, direction, &attached)).collect());
+    states.map_err(|error: Error| error.to_string())
 }
 
-fn read(device: &str) -> Result<State, Error> {
-    let attached = Attached::at(device)?;
+/// Returns the disciplines of a device. The one of leaving packets has a direction only next to the other.
+fn attached(device: &str) -> Result<Vec<(Option<Direction>, Attached)>, Error> {
+    Ok(match (Attached::at(device), Attached::arriving_by(device)) {
+        (leaving, None) => vec![(None, leaving?)],
+        (Err(_), Some(arriving)) => vec![(Some(Direction::Down), arriving)],
+        (Ok(leaving), Some(arriving)) => vec![(Some(Direction::Up), leaving), (Some(Direction::Down), arriving)],
+    })
+}
+
+fn read(device: &str, direction: Option<Direction>, attached: &Attached) -> Result<State, Error> {
     let Settings { rate, limit, min, max } = attached.settings()?;
     let report = kernel::report(&attached.state()?);
     let parameters = [("limit", limit), ("min", min), ("max", max)];
@@ -37,7 +49,7 @@ fn read(device: &str) -> Result<State, Error> {
         parameters.into_iter().map(|(key, size)| (key.to_owned(), size.to_string())).collect();
     Ok(State {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        direction: None,
+        direction: direction.map(|direction| direction.name().to_owned()),
         path: "bpf".to_owned(),
         bridge: None,
         interfaces: vec![device.to_owned()],

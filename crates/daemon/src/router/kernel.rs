@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fairlane_bpf::{Attached, Program, State};
-use fairlane_linux::{Link, Report, Reservation, now};
+use fairlane_linux::{Link, Report, now};
 use fairlane_qdisc::{Count, QdiscConfig, Rate, Reason};
 use tracing::warn;
 
@@ -25,9 +25,10 @@ pub(super) fn has_program(discipline: &QdiscConfig, rate: Rate) -> Result<(), St
 /// A discipline in the kernel.
 pub(super) struct KernelRouter {
     interface: String,
+    /// True for the packets that arrive by the interface.
+    down: bool,
     now: Mutex<InPlace>,
     told: Condvar,
-    _claim: Reservation,
 }
 
 /// The state that changes while the router works.
@@ -40,13 +41,12 @@ struct InPlace {
 }
 
 impl KernelRouter {
-    /// Attaches a discipline to an interface.
-    pub(super) fn attach(interface: &str, discipline: &QdiscConfig, link: Link) -> Result<Self, String> {
-        let claim = Reservation::new(&[interface.to_owned()], &[]).map_err(|error| error.to_string())?;
-        let program = Program::new(discipline, link.rate).map_err(|error| error.to_string())?;
+    /// Attaches a discipline to an interface, for the packets that leave by it, or arrive if it is `down`.
+    pub(super) fn attach(interface: &str, down: bool, discipline: &QdiscConfig, link: Link) -> Result<Self, String> {
+        let program = program(discipline, link, down)?;
         let attached = attach(interface, &program)?;
         let now = InPlace { program, attached, before: Report::default(), stopping: false };
-        Ok(Self { interface: interface.to_owned(), now: Mutex::new(now), told: Condvar::new(), _claim: claim })
+        Ok(Self { interface: interface.to_owned(), down, now: Mutex::new(now), told: Condvar::new() })
     }
 
     /// Returns the counts since the start, and the present queue.
@@ -56,7 +56,7 @@ impl KernelRouter {
 
     /// Replaces the discipline. The kernel drops the packets that wait in the old one.
     pub(super) fn reload(&self, discipline: &QdiscConfig, link: Link) -> Result<(), String> {
-        let program = Program::new(discipline, link.rate).map_err(|error| error.to_string())?;
+        let program = program(discipline, link, self.down)?;
         let mut now = self.lock();
         now.replace(&self.interface, program)?;
         now.before.reloads += 1;
@@ -74,15 +74,13 @@ impl KernelRouter {
         let mut now = self.lock();
         while !now.stopping {
             (now, _) = self.told.wait_timeout(now, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner);
-            if !now.stopping && !now.is_in_place() {
+            if !now.stopping && !now.attached.is_in_place() {
                 let program = now.program.clone();
                 now.replace(&self.interface, program).map_err(io::Error::other)?;
                 warn!(interface = self.interface, "another program removed the discipline; it is attached again");
             }
         }
-        if now.is_in_place() {
-            fairlane_bpf::detach(&self.interface).map_err(io::Error::other)?;
-        }
+        now.attached.detach().map_err(io::Error::other)?;
         Ok(now.report())
     }
 
@@ -101,10 +99,6 @@ impl InPlace {
         }
         (self.program, self.attached) = (program, attached);
         Ok(())
-    }
-
-    fn is_in_place(&self) -> bool {
-        self.attached.state().is_ok_and(|state| state.in_use)
     }
 
     fn report(&self) -> Report {
@@ -130,8 +124,13 @@ fn show_queue(report: &mut Report, state: &State) {
     report.average = Some(state.average);
 }
 
+fn program(discipline: &QdiscConfig, link: Link, down: bool) -> Result<Program, String> {
+    let program = Program::new(discipline, link.rate).map_err(|error| error.to_string())?;
+    Ok(if down { program.for_arriving() } else { program })
+}
+
 fn attach(interface: &str, program: &Program) -> Result<Attached, String> {
-    fairlane_bpf::attach(interface, program).and_then(|_| Attached::at(interface)).map_err(|error| error.to_string())
+    fairlane_bpf::attach(interface, program).map_err(|error| error.to_string())
 }
 
 /// Adds the counts of a discipline to a report.

@@ -54,17 +54,18 @@ pub(super) fn text_of_ways(
             text(report, &path, LinkRates { direction, link: link.rate, autorate }, (at == 0).then_some(counts))
         })
         .collect();
-    match <[String; 1]>::try_from(texts) {
-        Ok([text]) => text,
-        Err(texts) => merged(&texts),
-    }
+    merged(texts)
 }
 
 /// Merges texts with the same metrics, since all samples of a metric must follow its description.
-fn merged(texts: &[String]) -> String {
+pub(super) fn merged(texts: Vec<String>) -> String {
     const END: &str = "# EOF\n";
+    let texts = match <[String; 1]>::try_from(texts) {
+        Ok([text]) => return text,
+        Err(texts) => texts,
+    };
     let mut metrics: Vec<(&str, String)> = Vec::new();
-    for text in texts {
+    for text in &texts {
         let mut place = 0;
         for line in text.split_inclusive('\n').filter(|line| *line != END) {
             let description = line.strip_prefix("# ").and_then(|rest| rest.split(' ').nth(1));
@@ -420,7 +421,7 @@ mod tests {
             text(report(), &Path::Process(DataPath::Queue(queue)), rates(Some(direction)), None)
         };
         let (up, down) = (of(0, Direction::Up), of(1, Direction::Down).replace("fairlane_average", "fairlane_other"));
-        let both = merged(&[up.clone(), down.clone()]);
+        let both = merged(vec![up.clone(), down.clone()]);
         let descriptions = |text: &str| text.lines().filter(|line| line.starts_with('#')).count();
         assert_eq!(descriptions(&both), descriptions(&up) + 2);
         let mut metric = "";

@@ -21,7 +21,12 @@ pub(super) enum NoRouter {}
 pub(super) use self::NoRouter as KernelRouter;
 
 impl NoRouter {
-    pub(super) fn attach(_interface: &str, _discipline: &QdiscConfig, _link: Link) -> Result<Self, String> {
+    pub(super) fn attach(
+        _interface: &str,
+        _down: bool,
+        _discipline: &QdiscConfig,
+        _link: Link,
+    ) -> Result<Self, String> {
         Err(MISSING.to_owned())
     }
 

@@ -58,14 +58,11 @@ impl Wanted<'_> {
         }
     }
 
-    /// Returns the NFQUEUE of one direction.
+    /// Returns the path of one direction.
     fn of_direction(&self, choice: Option<PathChoice>) -> Result<(Path, Option<String>), Failure> {
         match choice {
             Some(PathChoice::Bridge) => return Err(needs("--bridge for --path bridge", "--bridge lan0,wan0")),
-            Some(PathChoice::Bpf) => {
-                let message = "--up and --down need an NFQUEUE or a bridge: a BPF program shapes what leaves";
-                return Err(Failure::new(message, "write --rate, or leave --path out"));
-            }
+            Some(PathChoice::Bpf) => return Ok((self.in_kernel()?, None)),
             None | Some(PathChoice::Auto | PathChoice::Nfqueue) => {}
         }
         if self.interfaces.is_empty() {
@@ -77,7 +74,7 @@ impl Wanted<'_> {
             let message = "--queue-num leaves no numbers for the queues of --down, which are behind those of --up";
             return Err(Failure::new(message, "choose smaller numbers"));
         };
-        let reason = || "nfqueue, since bpf shapes only what leaves".to_owned();
+        let reason = || "nfqueue; with --path bpf the kernel shapes both directions by itself".to_owned();
         Ok((self.queue((first, last))?, (choice == Some(PathChoice::Auto)).then(reason)))
     }
 

@@ -86,7 +86,7 @@ impl Ready {
                 format!("{direction}{place}, flows by {flows}\nLink of {rate}, {layer}\n{passing}")
             }
             Path::Kernel(interface) => format!(
-                "In the kernel at {interface}, flows by {flows}\nLink of {rate}; a packet counts with its Ethernet header\nECN marks are \
+                "{direction}In the kernel at {interface}, flows by {flows}\nLink of {rate}; a packet counts with its Ethernet header\nECN marks are \
                  written into the flow's next packet\nPackets that are joined go through the discipline whole\n"
             ),
         }
@@ -130,7 +130,7 @@ impl Ready {
                     "No rules: packets pass between the two interfaces by this program only\n"
                 }
                 Some(Path::Kernel(_)) | None => {
-                    "No rules: the kernel's queue discipline of the interface is replaced\n"
+                    "No rules: the kernel's queue discipline of the interface is replaced; arriving packets have one at an IFB device\n"
                 }
             }
             .to_owned();

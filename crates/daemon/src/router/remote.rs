@@ -26,7 +26,7 @@ impl Engine {
                 Ok(Self::Process(Box::new(router)))
             }
             Path::Kernel(interface) => {
-                let router = KernelRouter::attach(interface, &way.discipline, way.link);
+                let router = KernelRouter::attach(interface, way.is_down(), &way.discipline, way.link);
                 router.map(Arc::new).map(Self::Kernel).map_err(Failure::plain)
             }
         }

@@ -64,7 +64,8 @@ fn work(ready: &Ready) -> Result<(), Failure> {
         info!("path {reason}");
     }
     let queues: Vec<u16> = rules.iter().map(Rules::queue).collect();
-    let reserved = if rules.is_empty() { Ok(None) } else { Reservation::new(&settings.interfaces, &queues).map(Some) };
+    let ours = !rules.is_empty() || matches!(settings.path(), Some(Path::Kernel(_)));
+    let reserved = ours.then(|| Reservation::new(&settings.interfaces, &queues)).transpose();
     let reserved = reserved.map_err(|error| refused(&error))?;
     let engines = settings.ways.iter().map(|way| Engine::open(settings, way)).collect::<Result<Vec<_>, _>>()?;
     let remotes: Vec<Remote> = engines.iter().map(Engine::remote).collect();
@@ -119,7 +120,7 @@ fn log_start(way: &Way) {
     let direction = way.direction.map(Direction::name);
     match &way.path {
         Path::Process(DataPath::Queue(queue)) => info!(direction, queue = %queue.queues, %rate, %discipline, "working"),
-        Path::Kernel(interface) => info!(interface, %rate, %discipline, "working in the kernel"),
+        Path::Kernel(interface) => info!(direction, interface, %rate, %discipline, "working in the kernel"),
         Path::Process(DataPath::Bridge(bridge)) => {
             info!(direction, inside = bridge.inside, outside = bridge.outside, %rate, %discipline, "working");
         }
@@ -180,7 +181,7 @@ pub(super) struct Supervisor<'s> {
     pub(super) settings: Settings,
     /// The same, for the HTTP server.
     pub(super) current: Current,
-    /// `None` without rules of ours.
+    /// `None` without rules or a discipline of ours at the interfaces.
     pub(super) reserved: Option<Reservation>,
     pub(super) installed: Option<InstalledRules>,
     pub(super) server: MetricsServer,

@@ -67,7 +67,7 @@ impl Client {
                 states(&text, &place.to_string())
             }
             #[cfg(all(target_os = "linux", feature = "bpf"))]
-            Self::Device(device) => crate::router::attached_state(device).map(|state| vec![state]),
+            Self::Device(device) => crate::router::attached_states(device),
             #[cfg(not(all(target_os = "linux", feature = "bpf")))]
             Self::Device(device) => Err(format!("the discipline of {device} cannot be read")),
         }

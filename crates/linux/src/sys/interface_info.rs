@@ -1,5 +1,6 @@
 //! The properties of an interface, through rtnetlink.
 
+use std::io;
 use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
@@ -18,6 +19,14 @@ const ANSWER_BYTES: usize = 64 << 10;
 /// Returns the MTU of the interface `name` in bytes.
 pub(crate) fn mtu(name: &str) -> nix::Result<u32> {
     InterfaceInfo::of(name).map(|info| info.mtu)
+}
+
+/// Tells whether the packets of the interface `name` have Ethernet headers; those of PPP and tunnels have none.
+///
+/// # Errors
+/// There is no such interface, or the kernel does not describe it.
+pub fn has_ethernet_headers(name: &str) -> io::Result<bool> {
+    Ok(InterfaceInfo::of(name)?.hardware == libc::ARPHRD_ETHER)
 }
 
 /// The kernel's description of an interface (`rtnetlink(7)`).

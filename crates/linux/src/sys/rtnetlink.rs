@@ -1,6 +1,6 @@
-//! The queue disciplines of devices, through rtnetlink.
+//! Devices and their queue disciplines, through rtnetlink.
 //!
-//! **Source.** rtnetlink(7); `linux/rtnetlink.h`, `linux/netlink.h`, `linux/gen_stats.h`.
+//! **Source.** rtnetlink(7); `linux/rtnetlink.h`, `linux/netlink.h`, `linux/if_link.h`, `linux/gen_stats.h`.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,6 +15,8 @@ pub const ROOT: u32 = u32::MAX;
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
+const RTM_NEWLINK: u16 = 16;
+const RTM_DELLINK: u16 = 17;
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
@@ -23,12 +25,22 @@ const RTM_GETRULE: u16 = 34;
 const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
 const REPLACE: u16 = 0x100;
+const EXCLUSIVE: u16 = 0x200;
 const DUMP: u16 = 0x300;
 const CREATE: u16 = 0x400;
 
-/// The sizes of `struct nlmsghdr` and `struct tcmsg`.
+/// The sizes of `struct nlmsghdr`, `struct tcmsg` and `struct ifinfomsg`.
 const HEADER: usize = 16;
 const TCMSG: usize = 20;
+const IFINFOMSG: usize = 16;
+
+/// The flag of a device that is up.
+const UP: u32 = 1;
+
+/// The attributes of a device: its name, its description, and the kind in it.
+const IFLA_IFNAME: u16 = 3;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
 
 /// The attributes with the kind and with the counts, and those of the queue within the latter.
 const TCA_KIND: u16 = 1;
@@ -132,6 +144,32 @@ impl RouteSocket {
         self.change(&request(RTM_DELQDISC, ACKNOWLEDGE, ifindex, ROOT, None))
     }
 
+    /// Makes a device of this kind, such as `ifb`.
+    ///
+    /// # Errors
+    /// The kernel refuses it: there is a device of this name, or the kernel does not know the kind.
+    pub fn create_device(&self, name: &str, kind: &str) -> io::Result<()> {
+        let info = attribute_of(IFLA_INFO_KIND, kind.as_bytes());
+        let attributes = [text_attribute(IFLA_IFNAME, name), attribute_of(IFLA_LINKINFO, &info)].concat();
+        self.change(&message(RTM_NEWLINK, CREATE | EXCLUSIVE | ACKNOWLEDGE, &device(0, 0), &attributes))
+    }
+
+    /// Sets a device up.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn set_up(&self, ifindex: u32) -> io::Result<()> {
+        self.change(&message(RTM_NEWLINK, ACKNOWLEDGE, &device(ifindex, UP), &[]))
+    }
+
+    /// Removes a device.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn remove_device(&self, ifindex: u32) -> io::Result<()> {
+        self.change(&message(RTM_DELLINK, ACKNOWLEDGE, &device(ifindex, 0), &[]))
+    }
+
     fn change(&self, request: &[u8]) -> io::Result<()> {
         self.send(request)?;
         match RouteMessages(&self.receive()?).next() {
@@ -161,22 +199,37 @@ impl RouteSocket {
 }
 
 /// Returns a request about the discipline of a device.
-fn request(message: u16, flags: u16, ifindex: u32, parent: u32, kind: Option<&str>) -> Vec<u8> {
-    let mut bytes = vec![0; HEADER + TCMSG];
-    bytes[4..6].copy_from_slice(&message.to_ne_bytes());
-    bytes[6..8].copy_from_slice(&(flags | REQUEST).to_ne_bytes());
-    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&ifindex.to_ne_bytes());
-    bytes[HEADER + 12..HEADER + 16].copy_from_slice(&parent.to_ne_bytes());
-    if let Some(kind) = kind {
-        // The text ends with a zero, and the attribute at a multiple of four.
-        bytes.extend((kind.len() as u16 + 5).to_ne_bytes());
-        bytes.extend(TCA_KIND.to_ne_bytes());
-        bytes.extend(kind.as_bytes());
-        bytes.push(0);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-    }
-    let length = bytes.len() as u32;
-    bytes[..4].copy_from_slice(&length.to_ne_bytes());
+fn request(kind: u16, flags: u16, ifindex: u32, parent: u32, discipline: Option<&str>) -> Vec<u8> {
+    let mut body = [0; TCMSG];
+    body[4..8].copy_from_slice(&ifindex.to_ne_bytes());
+    body[12..16].copy_from_slice(&parent.to_ne_bytes());
+    message(kind, flags, &body, &discipline.map_or(Vec::new(), |kind| text_attribute(TCA_KIND, kind)))
+}
+
+/// Returns a `struct ifinfomsg` that sets these flags.
+fn device(ifindex: u32, flags: u32) -> [u8; IFINFOMSG] {
+    let mut body = [0; IFINFOMSG];
+    body[4..8].copy_from_slice(&ifindex.to_ne_bytes());
+    body[8..12].copy_from_slice(&flags.to_ne_bytes());
+    body[12..16].copy_from_slice(&flags.to_ne_bytes());
+    body
+}
+
+fn message(kind: u16, flags: u16, body: &[u8], attributes: &[u8]) -> Vec<u8> {
+    let length = (HEADER + body.len() + attributes.len()) as u32;
+    let (length, flags) = (length.to_ne_bytes(), (flags | REQUEST).to_ne_bytes());
+    [&length[..], &kind.to_ne_bytes(), &flags, &[0; 8], body, attributes].concat()
+}
+
+/// Returns an attribute with a text that ends with a zero.
+fn text_attribute(kind: u16, text: &str) -> Vec<u8> {
+    attribute_of(kind, &[text.as_bytes(), &[0]].concat())
+}
+
+/// Returns an attribute, which ends at a multiple of four.
+fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut bytes = [&((4 + value.len()) as u16).to_ne_bytes(), &kind.to_ne_bytes(), value].concat();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes
 }
 
@@ -232,33 +285,17 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn to_attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::from(((4 + value.len()) as u16).to_ne_bytes());
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(value);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
-
-    fn message(kind: u16, body: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::from(((HEADER + body.len()) as u32).to_ne_bytes());
-        bytes.extend(kind.to_ne_bytes());
-        bytes.resize(HEADER, 0);
-        bytes.extend(body);
-        bytes
-    }
-
     /// The body of a discipline's message with its counts, laid out as `linux/rtnetlink.h` and `linux/gen_stats.h` have
     /// it, and an attribute before the kind.
     fn discipline(handle: u32, parent: u32, kind: &[u8], counts: [u32; 5]) -> Vec<u8> {
         let mut body = vec![0; 4];
         body.extend([7_u32, handle, parent].iter().flat_map(|number| number.to_ne_bytes()));
         body.resize(TCMSG, 0);
-        body.extend(to_attribute(9, b"x"));
-        body.extend(to_attribute(TCA_KIND, kind));
+        body.extend(attribute_of(9, b"x"));
+        body.extend(attribute_of(TCA_KIND, kind));
         let queue: Vec<u8> = counts.iter().flat_map(|count| count.to_ne_bytes()).collect();
-        let stats = [to_attribute(1, &[9; 12]), to_attribute(TCA_STATS_QUEUE, &queue)].concat();
-        body.extend(to_attribute(TCA_STATS2, &stats));
+        let stats = [attribute_of(1, &[9; 12]), attribute_of(TCA_STATS_QUEUE, &queue)].concat();
+        body.extend(attribute_of(TCA_STATS2, &stats));
         body
     }
 
@@ -266,9 +303,9 @@ mod tests {
     #[test]
     fn a_dump_is_read() {
         let answer = [
-            message(RTM_NEWQDISC, &discipline(1 << 16, ROOT, b"tbf\0", [1, 2, 3, 4, 5])),
-            message(RTM_NEWQDISC, &discipline(2 << 16, 1 << 16 | 1, b"fl_choke12\0", [17, 17_000, 230, 0, 9])),
-            message(NLMSG_DONE, &[0; 4]),
+            message(RTM_NEWQDISC, 0, &[], &discipline(1 << 16, ROOT, b"tbf\0", [1, 2, 3, 4, 5])),
+            message(RTM_NEWQDISC, 0, &[], &discipline(2 << 16, 1 << 16 | 1, b"fl_choke12\0", [17, 17_000, 230, 0, 9])),
+            message(NLMSG_DONE, 0, &[], &[0; 4]),
         ]
         .concat();
         let entries: Vec<_> = RouteMessages(&answer).filter_map(|(_, body)| entry(body)).collect();
@@ -289,7 +326,7 @@ mod tests {
     #[test]
     fn a_message_that_was_cut_has_no_counts() {
         let body = discipline(2 << 16, ROOT, b"choke\0", [17, 17_000, 230, 0, 9]);
-        let whole = message(RTM_NEWQDISC, &body);
+        let whole = message(RTM_NEWQDISC, 0, &[], &body);
         for end in 0..whole.len() {
             assert_eq!(RouteMessages(&whole[..end]).count(), 0, "{end}");
         }
@@ -305,6 +342,17 @@ mod tests {
         assert_eq!((u32_at(&bytes, 0), u32_at(&bytes, 20), u32_at(&bytes, 28)), (Some(48), Some(7), Some(ROOT)));
         assert_eq!((bytes.len(), &bytes[36..]), (48, &[&[12, 0, 1, 0][..], b"fl_red1\0"].concat()[..]));
         assert_eq!(request(RTM_GETQDISC, DUMP, 0, 0, None).len(), 36);
+    }
+
+    /// The layout of `struct ifinfomsg`, and of a description within the attributes.
+    #[test]
+    fn a_device_is_named_with_its_kind() {
+        let info = [&[12, 0, 18, 0, 7, 0, 1, 0][..], b"ifb\0"].concat();
+        let attributes = [text_attribute(IFLA_IFNAME, "fl7"), attribute_of(IFLA_LINKINFO, &info[4..])].concat();
+        assert_eq!(attributes, [&[8, 0, 3, 0][..], b"fl7\0", &info].concat());
+        let up = message(RTM_NEWLINK, ACKNOWLEDGE, &device(7, UP), &[]);
+        let words: Vec<u32> = (0..up.len()).step_by(4).filter_map(|at| u32_at(&up, at)).collect();
+        assert_eq!(words, [32, 5 << 16 | 16, 0, 0, 0, 7, 1, 1]);
     }
 
     /// Would catch an error that is taken for success.
