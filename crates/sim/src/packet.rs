@@ -4,6 +4,8 @@ use std::num::NonZeroU16;
 
 use fairlane_qdisc::{Bytes, FlowKey, Sack, TcpHeader, Time};
 
+use crate::endpoint::Ecn;
+
 /// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketKind {
@@ -100,6 +102,16 @@ impl Flags {
         match NonZeroU16::new(bits | ANY.get()) {
             Some(flags) => Self(flags),
             None => Self(ANY),
+        }
+    }
+
+    /// Returns the flags of this ECN field.
+    pub(crate) const fn of_ecn(ecn: Ecn) -> Self {
+        match ecn {
+            Ecn::NotEct => Self(ANY),
+            Ecn::Ect0 => Self::ECT,
+            Ecn::Ect1 => Self::ECT.with(Self::ECT_1, true),
+            Ecn::Ce => Self::ECT.with(Self::CE, true),
         }
     }
 

@@ -86,7 +86,7 @@ impl Connection {
         Some(Self {
             application: applications.next(tcp, common, seed)?,
             ack_bytes: packet_bytes(tcp.ack),
-            data: Flags::default().with(Flags::ECT, tcp.ecn).with(Flags::ECT_1, tcp.ecn && peers.sender.is_l4s()),
+            data: Flags::of_ecn(peers.sender.ecn()),
             peers,
             started: false,
             sender_timer: Timer::off(),

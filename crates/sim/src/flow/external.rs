@@ -201,7 +201,7 @@ impl Host {
         }
         let (seq, sack) = (self.next_seq, network.records.sacks.keep_datagram());
         self.next_seq = seq.wrapping_add(1);
-        let (class, flags) = (class & !0b11, flags_of(ecn).with(Flags::PAYLOAD, true));
+        let (class, flags) = (class & !0b11, Flags::of_ecn(ecn).with(Flags::PAYLOAD, true));
         let packet = Packet { seq, bytes, sack, class, ..common.data(now, flags) };
         let packet = match self.end {
             End::Source => {
@@ -223,16 +223,6 @@ const fn timer_of(end: End, flow: u32) -> Target {
     match end {
         End::Source => Target::SenderTimer(flow),
         End::Sink => Target::ReceiverTimer(flow),
-    }
-}
-
-fn flags_of(ecn: Ecn) -> Flags {
-    let flags = Flags::default();
-    match ecn {
-        Ecn::NotEct => flags,
-        Ecn::Ect0 => flags.with(Flags::ECT, true),
-        Ecn::Ect1 => flags.with(Flags::ECT, true).with(Flags::ECT_1, true),
-        Ecn::Ce => flags.with(Flags::ECT, true).with(Flags::CE, true),
     }
 }
 

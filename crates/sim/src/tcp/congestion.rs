@@ -9,6 +9,7 @@ mod bbr;
 mod bbr3;
 mod classic_ecn;
 mod cubic;
+mod cubic_in_linux;
 mod dctcp;
 mod delivery;
 mod guarded;
@@ -37,6 +38,7 @@ pub(super) use self::regulator::Regulator;
 use self::bbr::Bbr;
 use self::bbr3::Bbr3;
 use self::cubic::Cubic;
+use self::cubic_in_linux::LinuxCubic;
 use self::dctcp::Dctcp;
 use self::ledbat::Ledbat;
 use self::prague::Prague;
@@ -50,6 +52,7 @@ fn built_in(tcp: &Tcp, phase: u64) -> Box<dyn CongestionControl> {
             Box::new(Reno)
         }
         Congestion::Vegas => Box::new(Vegas::new(tcp)),
+        Congestion::Cubic if tcp.as_linux => Box::new(LinuxCubic::default()),
         Congestion::Cubic => Box::new(Cubic::default()),
         Congestion::Dctcp => Box::new(Dctcp::new()),
         Congestion::Bbr => Box::new(Bbr::new(tcp.initial_window, phase)),

@@ -9,6 +9,7 @@ use super::recovery::{Advance, Alarm, Clock, Recovery};
 use super::rtt::{Rtt, Timing};
 use super::state::SenderState;
 use super::{Ack, Segment, SegmentSink};
+use crate::endpoint::Ecn;
 
 /// The sending side of one connection.
 ///
@@ -323,7 +324,17 @@ impl TcpSender {
         self.state.una
     }
 
-    /// Returns true if the data are of the L4S service: ECT(1), not ECT(0) (RFC 9331, section 4.1).
+    /// Returns the ECN field of its data. The L4S service has ECT(1) (RFC 9331, section 4.1).
+    #[must_use]
+    pub fn ecn(&self) -> Ecn {
+        match (self.state.ecn, self.is_l4s()) {
+            (false, _) => Ecn::NotEct,
+            (true, false) => Ecn::Ect0,
+            (true, true) => Ecn::Ect1,
+        }
+    }
+
+    /// Returns true if congestion control is that of the L4S service.
     pub(crate) fn is_l4s(&self) -> bool {
         self.state.window.is_scalable()
     }
@@ -409,7 +420,7 @@ impl TcpSender {
             self.transmit(now, seq, output);
         }
         self.state.window.on_full(now);
-        self.state.note_use(true);
+        self.state.note_use(self.state.window.is_limit());
     }
 
     /// Returns the state of a connection that is not open.

@@ -5,10 +5,14 @@ use fairlane_scenario::Tcp;
 
 use super::congestion::{AckSample, CongestionControl, CongestionSignal, LossState, Regulator, WindowSize, reno};
 
+/// The threshold in Linux before the first congestion (`TCP_INFINITE_SSTHRESH`).
+const NO_THRESHOLD: f64 = i32::MAX as f64;
+
 /// The congestion window and the slow start threshold, in segments.
 ///
 /// The window stops growing at the receiver's window. ns-2 lets it grow beyond that and then halves the smaller of the
-/// two, which is equivalent; RFC 7661 does not allow a window to grow that is not used.
+/// two, which is equivalent; RFC 7661 does not allow a window to grow that is not used. In Linux it grows to twice the
+/// segments that were out, also above the receiver's window.
 #[derive(Debug)]
 pub(super) struct Window {
     size: WindowSize,
@@ -25,8 +29,16 @@ impl Window {
     pub(super) fn new(tcp: &Tcp, phase: u64, own: Option<Box<dyn CongestionControl>>) -> Self {
         let receiver = tcp.window.max(1);
         let initial = tcp.initial_window.clamp(1, receiver);
-        let size = WindowSize { cwnd: f64::from(initial), ssthresh: f64::from(receiver) };
-        Self { size, receiver, as_linux: tcp.as_linux, control: Regulator::new(tcp, phase, own) }
+        let size = WindowSize { cwnd: f64::from(initial), ssthresh: 0.0 };
+        let mut window = Self { size, receiver, as_linux: tcp.as_linux, control: Regulator::new(tcp, phase, own) };
+        window.size.ssthresh = window.most();
+        window
+    }
+
+    /// Returns the largest window.
+    #[inline]
+    fn most(&self) -> f64 {
+        if self.as_linux { NO_THRESHOLD } else { f64::from(self.receiver) }
     }
 
     /// Grows the window after an acknowledgement of new segments outside recovery: slow start or congestion avoidance.
@@ -40,7 +52,7 @@ impl Window {
             None => reno::avoid(&mut self.size, sample),
             Some(control) => control.grow(&mut self.size, *sample),
         }
-        self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));
+        self.size.cwnd = self.size.cwnd.min(self.most());
     }
 
     /// Handles an acknowledgement as [`grow`](Self::grow) does where the window is not used, so that it does not grow.
@@ -127,7 +139,7 @@ impl Window {
     pub(super) fn on_ack(&mut self, sample: AckSample, loss_state: LossState) {
         if let Some(control) = &mut self.control {
             control.on_ack(&mut self.size, sample, loss_state);
-            self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));
+            self.size.cwnd = self.size.cwnd.min(self.most());
         }
     }
 
@@ -205,6 +217,11 @@ impl Window {
         let window = (self.size.cwnd + f64::from(inflation)).max(1.0);
         // The cast saturates.
         (if self.is_scalable() { window.ceil() } else { window } as u32).min(self.receiver)
+    }
+
+    /// Returns true if the window, and not the receiver's, holds segments back once no more may be sent.
+    pub(super) fn is_limit(&self) -> bool {
+        self.size.cwnd < f64::from(self.receiver) + 1.0
     }
 
     /// Returns true if an acknowledgement of new segments lets the window grow: without a mark, or in a scalable

@@ -105,7 +105,7 @@ fn what_is_not_there_is_not_compared() {
         ("+0 < R. 1:1(0) ack 1 win 0", "line 5: a reset is not in the simulator"),
         ("+0 < . 1:1(0) ack 1 win 0", "line 5: a window of zero, and its probes, are not in the simulator"),
         ("+0 < . 1:1(0) ack 501 win 9", "line 5: ack 501 acknowledges a part of a segment, or what was not written"),
-        ("+0 `tc qdisc replace dev tun0 root fq`", "line 5: pacing by fq is not in the simulator's TCP"),
+        ("+0 `tc qdisc add dev tun0 root red`", "line 5: the command `tc qdisc add dev tun0 root red` is not known"),
         ("+0 `rm -rf x`", "line 5: the command `rm -rf x` is not known"),
         (
             "+0 setsockopt(4, SOL_TCP, TCP_CORK, [1], 4) = 0",

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | C | 0.4 | section 5.1 |
 //! | β | 0.7 | section 4.6 |
-//! | α of the Reno-friendly region | 3 (1 − β) / (1 + β), 1 from the former window on, unless as in Linux | section 4.3 |
+//! | α of the Reno-friendly region | 3 (1 − β) / (1 + β), 1 from the former window on | section 4.3 |
 //!
 //! Deviations: an acknowledgement of several segments counts for all of them, so that delayed acknowledgements do not
 //! slow down growth, but it never takes the window beyond the target. The round-trip time is that of the
@@ -71,7 +71,7 @@ impl CongestionControl for Cubic {
         let (cwnd, acked) = (size.cwnd, f64::from(sample.growth()));
         let Stage { w_max, prior, epoch } = &mut self.stage;
         let epoch = epoch.get_or_insert_with(|| Epoch::begin(sample.now, cwnd, *w_max));
-        let alpha = if sample.as_linux || epoch.estimate < *prior { ALPHA } else { 1.0 };
+        let alpha = if epoch.estimate < *prior { ALPHA } else { 1.0 };
         epoch.estimate += alpha * acked / cwnd;
         let t = sample.now.since(epoch.start).as_secs();
         size.cwnd = if epoch.window(t) < epoch.estimate {
@@ -211,20 +211,6 @@ mod tests {
         let window = ack(&mut cubic, 3_601_000, 100);
         let curve = 100.0 - 0.4 * 3.1172 * 3.1172 * 3.1172;
         assert!((window - curve).abs() < 0.01, "{window}, not {curve}");
-    }
-
-    /// Linux keeps α at 9/17 above the window of the last congestion, so 20 round trips add 180/17 to 100.
-    #[test]
-    fn the_estimate_of_linux_has_one_slope() {
-        let mut cubic = Cubic::default();
-        reduced(&mut cubic, 10.0, CongestionSignal::Loss);
-        let mut size = WindowSize { cwnd: 100.0, ssthresh: 7.0 };
-        for round in 0..20 {
-            let (now, rtt) = (Time::from_nanos(1_000 * round), Duration::from_nanos(1_000));
-            let acked = size.cwnd as u32;
-            cubic.grow(&mut size, &AckSample { now, acked, rtt, as_linux: true, ..AckSample::default() });
-        }
-        assert!((size.cwnd - (100.0 + 180.0 / 17.0)).abs() < 0.2, "{size:?}");
     }
 
     /// RFC 9438, section 4.9: after congestion at 80 that was none, W_max is again the 100 of the one before.

@@ -7,7 +7,8 @@
 //! | a longer round trip | the shortest round-trip time of more than eight exceeds the shortest ever by more than an eighth, at least 4 ms and at most 16 ms |
 //!
 //! The threshold is then set to the window, and congestion avoidance follows. Windows below 16 segments are not
-//! checked. A timeout forgets everything, and the next slow start is checked, too.
+//! checked: the first round begins with the acknowledgement that finds a window of 16. A timeout forgets everything,
+//! and the next slow start is checked, too.
 //!
 //! Linux adds to the shortest round-trip time, where it limits a train, the time of four of its largest bursts at its
 //! pacing rate, but at most 1 ms, which is the value for every flow below 1 Gbit/s and is used here for all. Deviation:
@@ -70,11 +71,14 @@ impl HyStart {
     /// signs appears.
     pub(super) fn check(&mut self, size: &mut WindowSize, sample: &AckSample) {
         self.shortest = self.shortest.min(sample.rtt);
+        if size.cwnd < LOW_WINDOW {
+            return;
+        }
         if sample.una > self.round_end {
             self.round_end = sample.max;
             self.round = Some(Round { start: sample.now, train_end: sample.now, shortest: UNKNOWN, samples: 0 });
         }
-        let Some(round) = self.round.as_mut().filter(|_| size.cwnd >= LOW_WINDOW) else { return };
+        let Some(round) = &mut self.round else { return };
         let train = Duration::from_nanos((self.shortest + BURSTS).as_nanos() / self.train_divisor);
         let rise = Duration::from_nanos(self.shortest.as_nanos() / RISE_DIVISOR).clamp(MIN_RISE, MAX_RISE);
         let long_train = round.train(sample.now) > train;

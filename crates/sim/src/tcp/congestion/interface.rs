@@ -131,7 +131,8 @@ pub struct OwnConnection<'t> {
 pub struct WindowSize {
     /// The congestion window in segments, above 0; at the start the scenario's `initial_window`.
     pub cwnd: f64,
-    /// The slow start threshold in segments, above 0; before the first congestion the receiver's window.
+    /// The slow start threshold in segments, above 0; before the first congestion the receiver's window, or 2^31 - 1
+    /// with the preset `linux`.
     pub ssthresh: f64,
 }
 

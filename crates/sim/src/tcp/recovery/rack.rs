@@ -30,6 +30,9 @@ use super::super::state::{DUPTHRESH, SenderState};
 use super::Advance;
 use super::prr::{Progress, Prr};
 
+/// The time that Linux adds to the timer of the reordering window (`TCP_TIMEOUT_MIN_US`).
+const LINUX_TIMER: Duration = Duration::from_millis(2);
+
 /// The transmissions of the outstanding segments and the progress of recovery.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Rack {
@@ -301,7 +304,7 @@ impl Rack {
                     break;
                 }
                 if sent + patience > clock.now {
-                    self.loss_at = Some(sent + patience);
+                    self.loss_at = Some(sent + patience + if self.as_linux { LINUX_TIMER } else { Duration::ZERO });
                     break;
                 }
                 self.lose(state, clock.now, seq);

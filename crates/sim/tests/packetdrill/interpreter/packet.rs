@@ -1,5 +1,7 @@
 //! The packets of a script: `< . 1:1(0) ack 1001 win 257 <sack 2001:3001,nop,nop>`.
 
+use fairlane_sim::endpoint::Ecn;
+
 /// A packet that comes (`<`) or is expected (`>`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Packet {
@@ -8,7 +10,7 @@ pub(crate) struct Packet {
     /// The packet comes from the peer.
     pub(crate) inbound: bool,
     /// The ECN code point; `None`: not given.
-    pub(crate) codepoint: Option<Codepoint>,
+    pub(crate) codepoint: Option<Ecn>,
     /// The TCP flags.
     pub(crate) flags: Flags,
     /// The first sequence number.
@@ -21,15 +23,6 @@ pub(crate) struct Packet {
     pub(crate) window: Option<u32>,
     /// The TCP options.
     pub(crate) options: Options,
-}
-
-/// The ECN field of the IP header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Codepoint {
-    NotEct,
-    Ect0,
-    Ect1,
-    Ce,
 }
 
 /// The flags of TCP's header.
@@ -108,14 +101,14 @@ impl Packet {
 }
 
 /// Reads what is known of the IP header.
-fn codepoint(info: &str) -> Result<Option<Codepoint>, String> {
+fn codepoint(info: &str) -> Result<Option<Ecn>, String> {
     let mut found = None;
     for word in info.split([',', ' ']).filter(|word| !word.is_empty()) {
         found = Some(match word {
-            "noecn" => Codepoint::NotEct,
-            "ect0" => Codepoint::Ect0,
-            "ect1" => Codepoint::Ect1,
-            "ce" => Codepoint::Ce,
+            "noecn" => Ecn::NotEct,
+            "ect0" => Ecn::Ect0,
+            "ect1" => Ecn::Ect1,
+            "ce" => Ecn::Ce,
             _ => return Err(format!("[{info}] of the IP header is not known, only noecn, ect0, ect1 and ce")),
         });
     }
@@ -206,7 +199,7 @@ mod tests {
         let packet = Packet::parse(line).expect("a packet");
         assert!(packet.inbound && packet.flags.ece && packet.flags.ack && !packet.flags.syn);
         assert_eq!((packet.start, packet.length, packet.end()), (1, 1000, 1001));
-        assert_eq!((packet.ack, packet.window, packet.codepoint), (Some(2001), Some(257), Some(Codepoint::Ce)));
+        assert_eq!((packet.ack, packet.window, packet.codepoint), (Some(2001), Some(257), Some(Ecn::Ce)));
         assert_eq!(packet.options.timestamps, Some((7, 9)));
         assert_eq!(packet.options.sack, [(3001, 4001), (5001, 6001)]);
         let syn = Packet::parse("> SEW 0:0(0) <mss 1460,sackOK,nop,wscale 8>").expect("a packet");

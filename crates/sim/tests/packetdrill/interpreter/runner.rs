@@ -5,11 +5,12 @@
 use std::collections::VecDeque;
 
 use fairlane_qdisc::{Duration, Time};
+use fairlane_sim::endpoint::Ecn;
 use fairlane_sim::tcp::{Ack, Opening, SackBlocks, Segment, SegmentSink, TcpReceiver, TcpSender};
 
 use super::code::{self, Check, Variables};
 use super::numbers::{PeerStream, Stream};
-use super::packet::{Codepoint, Packet};
+use super::packet::Packet;
 use super::script::{Action, Base, Call, Event, Script};
 use super::settings::Settings;
 use super::{Outcome, Problem, Report};
@@ -299,7 +300,7 @@ impl<'a> Runner<'a> {
         }
         let seq = self.peer.segment(packet.start, packet.length).map_err(|text| stop(line, text))?;
         let sent = packet.options.timestamps.map_or(Time::ZERO, |(value, _)| timestamp(value));
-        let marked = packet.codepoint == Some(Codepoint::Ce);
+        let marked = packet.codepoint == Some(Ecn::Ce);
         let received = self.receiver.on_segment(self.now, seq, sent, marked, flags.cwr);
         if let Some(ack) = received.ack {
             self.wire.push_back(Sent { at: self.now, kind: Kind::Ack(ack) });
@@ -429,8 +430,8 @@ impl<'a> Runner<'a> {
         let micros = |duration: Duration| (duration.as_nanos() / 1_000) as f64;
         let counter = |name: &str| match name {
             "tcpi_snd_cwnd" => Some(sender.cwnd().floor()),
-            // Before the first congestion it is the receiver's window here, and without a limit in Linux.
-            "tcpi_snd_ssthresh" if sender.ssthresh() >= window => Some(limit),
+            // Before the first congestion it is the receiver's window here, but for Linux and its preset.
+            "tcpi_snd_ssthresh" if sender.ssthresh() >= window && !self.settings.tcp.as_linux => Some(limit),
             "tcpi_snd_ssthresh" => Some(sender.ssthresh().floor()),
             "tcpi_unacked" => Some(f64::from(sender.sent() - sender.acknowledged())),
             "tcpi_total_retrans" => Some(sender.retransmissions() as f64),

@@ -230,7 +230,11 @@ impl<'a> Wishes<'a> {
                 self.sysctls.push(("hystart_detect".to_owned(), words.get(1).copied().unwrap_or_default(), line));
                 return Ok(());
             }
-            "tc" if words.contains(&"fq") => return refuse("pacing by fq is not in the simulator's TCP"),
+            // TCP paces itself where the discipline fq is.
+            "tc" if words.contains(&"fq") => {
+                self.sysctls.push(("pacing".to_owned(), "1", line));
+                return Ok(());
+            }
             "tc" if words.ends_with(&["pfifo"]) => return Ok(()),
             "ip" if words.contains(&"initcwnd") => {
                 let value = words.iter().skip_while(|word| **word != "initcwnd").nth(1).copied().unwrap_or_default();
@@ -296,6 +300,7 @@ fn apply_sysctl(tcp: &mut Tcp, name: &str, value: &str) -> Result<(), String> {
         "hystart_detect" if tcp.congestion == Congestion::Cubic => {
             tcp.slow_start = if is("0") { SlowStart::Standard } else { SlowStart::HyStart };
         }
+        "pacing" => tcp.pacing = is("1"),
         "initcwnd" => tcp.initial_window = number(value)?,
         "tcp_rto_min_us" => tcp.min_rto = Duration::from_nanos(u64::from(number(value)?) * 1_000),
         "tcp_reordering" if !is("3") => return Err(format!("the duplicate threshold is 3, not {value}")),

@@ -1,6 +1,7 @@
 //! Compares the packets that were sent with those that a script expects.
 
 use fairlane_qdisc::Time;
+use fairlane_sim::endpoint::Ecn;
 use fairlane_sim::tcp::{Ack, Opening};
 
 use super::{Connection, Kind, Packet, Runner, Sent, Step, Stop, differs, incomparable, stop, timestamp};
@@ -16,9 +17,6 @@ impl Runner<'_> {
         if flags.urg || (flags.accurate && !flags.syn) {
             return incomparable(line, "urgent data and accurate ECN are not compared");
         }
-        if packet.codepoint.is_some() && !flags.syn {
-            return incomparable(line, "the ECN code point of a packet that TCP sends is not in its public interface");
-        }
         if let (None, Some((value, _))) = (self.clock, packet.options.timestamps) {
             let at = self.wire.front().map_or(self.now, |sent| sent.at);
             self.clock = Some((at, value));
@@ -27,12 +25,13 @@ impl Runner<'_> {
             return self.expect_data(line, packet, range);
         }
         let sent = self.take(line, packet, range)?;
-        let equal = match sent.kind {
-            Kind::Opening(Opening::Syn) => flags.syn && flags.ack == (self.connection == Connection::Passive),
-            Kind::Opening(Opening::Ack) => !flags.syn && packet.ack == Some(1),
-            Kind::Ack(ack) => !flags.syn && self.equals(packet, &ack),
-            Kind::Data(_) => false,
-        };
+        let equal = packet.codepoint.is_none_or(|ecn| ecn == Ecn::NotEct)
+            && match sent.kind {
+                Kind::Opening(Opening::Syn) => flags.syn && flags.ack == (self.connection == Connection::Passive),
+                Kind::Opening(Opening::Ack) => !flags.syn && packet.ack == Some(1),
+                Kind::Ack(ack) => !flags.syn && self.equals(packet, &ack),
+                Kind::Data(_) => false,
+            };
         if !equal {
             return differs(line, packet.text.clone(), self.describe(&sent));
         }
@@ -55,7 +54,8 @@ impl Runner<'_> {
             };
             // Only the first of several carries CWR.
             let cwr = packet.flags.cwr && number == first;
-            if segment.seq != number || segment.cwr != cwr {
+            let ecn = packet.codepoint.unwrap_or(self.sender.ecn());
+            if segment.seq != number || segment.cwr != cwr || ecn != self.sender.ecn() {
                 return differs(line, packet.text.clone(), self.describe(&sent));
             }
         }
