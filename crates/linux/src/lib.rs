@@ -62,7 +62,7 @@ pub use router::handle::RouterHandle;
 pub use router::report::{BridgeCounts, DirectionCounts, Report};
 pub use router::{Router, StartError};
 pub use rules::{
-    Firewall, Leftover, MarkBits, Reservation, RuleChanges, RuleError, Rules, leftovers, mtu, remove_rules,
+    Encrypted, Firewall, Leftover, MarkBits, Reservation, RuleChanges, RuleError, Rules, leftovers, mtu, remove_rules,
 };
 pub use shaper::delay_histogram::DelayHistogram;
 pub use shaper::queued_packet::{Marking, QueuedPacket};

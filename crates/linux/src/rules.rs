@@ -22,6 +22,7 @@ use crate::sys::lock_file::Lock;
 use crate::sys::rtnetlink::RouteSocket;
 
 mod changes;
+mod encrypted;
 mod iptables;
 mod marks;
 mod nft;
@@ -29,6 +30,7 @@ mod reservation;
 mod tool;
 
 pub use changes::RuleChanges;
+pub use encrypted::Encrypted;
 pub use marks::MarkBits;
 pub use reservation::Reservation;
 
@@ -316,11 +318,12 @@ impl Firewall {
 
     /// Installs `rules`, all or none. Existing ones for the same queue and direction are replaced in one transaction:
     /// no packet passes unqueued, and none that waits is dropped. With iptables IPv4 and IPv6 have a transaction each.
+    /// Returns how often packets of IPsec are queued.
     ///
     /// # Errors
     /// The tool refused, as without the necessary rights, or packets between ports of a bridge would be queued. With
     /// nft nothing has changed then, and with iptables there are no rules.
-    pub fn install(self, rules: &Rules) -> Result<(), RuleError> {
+    pub fn install(self, rules: &Rules) -> Result<Encrypted, RuleError> {
         if let Some(bridge) = self.queues_between_ports(rules) {
             return Err(RuleError::BridgedPorts(bridge.to_owned()));
         }

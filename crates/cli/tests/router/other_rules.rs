@@ -275,6 +275,37 @@ fn packets_between_ports_of_a_bridge_are_left_alone() {
     });
 }
 
+/// An iptables without the match of IPsec: packets are queued all the same, and the log says what differs.
+#[test]
+fn a_firewall_without_the_match_of_ipsec_is_told_of() {
+    in_namespace(|| {
+        let place = Place::new();
+        let found = std::env::var_os("PATH").unwrap();
+        for name in ["iptables-restore", "ip6tables-restore"] {
+            let program = std::env::split_paths(&found).map(|folder| folder.join(name)).find(|path| path.exists());
+            let lacking = "case \"$rules\" in *policy*) echo \"Couldn't load match \\`policy'\" >&2; exit 2;; esac";
+            let script = format!(
+                "#!/bin/sh\nrules=$(cat)\n{lacking}\nprintf '%s\\n' \"$rules\" | {} \"$@\"\n",
+                program.unwrap().display()
+            );
+            place.write(name, &script);
+            fs::set_permissions(place.path(name), Permissions::from_mode(0o755)).unwrap();
+        }
+        // nft is not found there.
+        for tool in ["iptables", "ip6tables"] {
+            let program = std::env::split_paths(&found).map(|folder| folder.join(tool)).find(|path| path.exists());
+            std::os::unix::fs::symlink(program.unwrap(), place.path(tool)).unwrap();
+        }
+        let path = format!("{}:/bin", place.name(""));
+        let router = Running::start_with(&with(&["droptail", "limit=100p"]), &[("PATH", &path)]);
+        if router.said.contains("firewall=nft") {
+            return skip::because("iptables", "nft is in /bin");
+        }
+        assert!(router.said.contains("lacks the match of IPsec"), "{}", router.said);
+        assert_eq!(through(50), 50);
+    });
+}
+
 /// Tools that hang: the log tells which, the watchdog is fed, packets pass, and the end comes within the time that the
 /// unit gives it.
 #[test]

@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use fairlane_console::{Failure, Stopwatch};
-use fairlane_linux::{Exempt, Firewall, Leftover, RuleChanges, RuleError, Rules, leftovers, remove_rules};
+use fairlane_linux::{Encrypted, Exempt, Firewall, Leftover, RuleChanges, RuleError, Rules, leftovers, remove_rules};
 use tracing::{error, info, warn};
 
 use super::guard::Guard;
@@ -74,9 +74,12 @@ impl InstalledRules {
         };
         for rules in rules {
             // Rules that were installed before an error are removed with `installed`.
-            firewall.install(rules).map_err(|error| refused(&error))?;
+            let encrypted = firewall.install(rules).map_err(|error| refused(&error))?;
             installed.rules.push(rules.clone());
             info!(queue = rules.queue(), %firewall, "rules installed");
+            if encrypted == Encrypted::Twice {
+                info!("this firewall lacks the match of IPsec: a packet that IPsec encrypts is queued before as well");
+            }
         }
         installed.look_for_other_uses().map_err(|error| refused(&error))?;
         installed.changes.happened();
@@ -188,7 +191,7 @@ impl InstalledRules {
 
     /// Installs `rules` in place of those in use, which are put back if that fails.
     pub(super) fn replace(&mut self, rules: &[Rules]) -> Result<(), Failure> {
-        if let Err(error) = rules.iter().try_for_each(|rules| self.firewall.install(rules)) {
+        if let Err(error) = rules.iter().try_for_each(|rules| self.firewall.install(rules).map(drop)) {
             self.put_back();
             return Err(refused(&error));
         }
@@ -211,7 +214,7 @@ impl InstalledRules {
 
     fn put_back(&mut self) {
         self.changed = false;
-        match self.rules.iter().try_for_each(|rules| self.firewall.install(rules)) {
+        match self.rules.iter().try_for_each(|rules| self.firewall.install(rules).map(drop)) {
             Ok(()) => {
                 self.restored += 1;
                 info!("the rules are installed again");

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use fairlane_qdisc::headers::Network;
 
+use super::encrypted::{Encrypted, once_if_possible};
 use super::tool::run;
 use super::{RuleDirection, RuleError, Rules};
 use crate::nfqueue::queue_numbers::Queues;
@@ -31,15 +32,6 @@ const WAIT: &str = "2";
 /// A file that exists only with IPv6.
 const IPV6: &str = "/proc/thread-self/net/if_inet6";
 
-/// How often a packet that IPsec encrypts comes to the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Encrypted {
-    /// As it is on the link: encrypted.
-    Once,
-    /// Before as well.
-    Twice,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Family {
     restore: &'static str,
@@ -58,15 +50,17 @@ pub(super) fn is_available() -> bool {
 
 /// Installs the rules in place of existing ones, one transaction for each family. If one fails, the rules of all are
 /// removed.
-pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
-    for family in families() {
-        if let Err(error) = family.install(rules) {
+pub(super) fn install(rules: &Rules) -> Result<Encrypted, RuleError> {
+    let each = families().iter().map(|family| family.install(rules)).collect::<Result<Vec<_>, _>>();
+    match each {
+        Ok(each) if each.contains(&Encrypted::Twice) => Ok(Encrypted::Twice),
+        Ok(_) => Ok(Encrypted::Once),
+        Err(error) => {
             // The first error is the one to report. The next start finds what cannot be removed now.
             let _ = remove(rules.queues.first());
-            return Err(error);
+            Err(error)
         }
     }
-    Ok(())
 }
 
 pub(super) fn stop(queue: u16) -> Result<(), RuleError> {
@@ -122,15 +116,9 @@ impl Family {
         run(self.list, &["--wait", WAIT, "-t", "mangle", "-S"], "")
     }
 
-    fn install(self, rules: &Rules) -> Result<(), RuleError> {
+    fn install(self, rules: &Rules) -> Result<Encrypted, RuleError> {
         let listed = self.list()?.unwrap_or_default();
-        match self.restore(&script(rules, &listed, Encrypted::Once)) {
-            // The extension for policies of IPsec may be missing.
-            Err(refused @ RuleError::Refused(..)) => {
-                self.restore(&script(rules, &listed, Encrypted::Twice)).map_err(|_| refused)
-            }
-            done => done,
-        }
+        once_if_possible(|encrypted| self.restore(&script(rules, &listed, encrypted)))
     }
 
     fn stop(self, queue: u16) -> Result<(), RuleError> {

@@ -1,5 +1,6 @@
 //! Rules by nft(8), in a table of their own.
 
+use super::encrypted::{Encrypted, once_if_possible};
 use super::tool::run;
 use super::{RuleDirection, RuleError, Rules};
 use crate::nfqueue::queue_numbers::Queues;
@@ -32,13 +33,11 @@ table {FAMILY} {TABLE}robe {{
     )
 }
 
-pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
-    let with = |outer| run(NFT, &["--file", "-"], &script(rules, outer))?.map(drop).ok_or(RuleError::NoTool);
-    match with(outer(rules.direction)) {
-        // The kernel may have no IPsec.
-        Err(refused @ RuleError::Refused(..)) => with("").map_err(|_| refused),
-        done => done,
-    }
+pub(super) fn install(rules: &Rules) -> Result<Encrypted, RuleError> {
+    once_if_possible(|encrypted| {
+        let outer = if encrypted == Encrypted::Once { outer(rules.direction) } else { "" };
+        run(NFT, &["--file", "-"], &script(rules, outer))?.map(drop).ok_or(RuleError::NoTool)
+    })
 }
 
 pub(super) fn stop(queue: u16) -> Result<(), RuleError> {
