@@ -4,9 +4,9 @@
 //!
 //! A reduction that turns out to be [needless](spurious) is taken back (RFC 4015).
 //!
-//! Deviations: each segment has its own time at which it counts as lost; the RFC waits for the last one. The smallest
-//! round trip is that of the whole connection. A needless probe of the tail does not widen the reordering window. Any
-//! other duplicate counts as reordering, so that the window also widens where there are no timestamps.
+//! Deviations: the smallest round trip is that of the whole connection. A needless probe of the tail does not widen the
+//! reordering window. Any other duplicate counts as reordering, so that the window also widens where there are no
+//! timestamps.
 
 mod probe;
 mod reordering;
@@ -304,7 +304,8 @@ impl Rack {
                     break;
                 }
                 if sent + patience > clock.now {
-                    self.loss_at = Some(sent + patience + if self.as_linux { LINUX_TIMER } else { Duration::ZERO });
+                    let last = self.last_before(latest).unwrap_or(sent);
+                    self.loss_at = Some(last + patience + if self.as_linux { LINUX_TIMER } else { Duration::ZERO });
                     break;
                 }
                 self.lose(state, clock.now, seq);
@@ -313,6 +314,12 @@ impl Rack {
             self.transmissions.pop_front();
         }
         found
+    }
+
+    /// Returns the time of the last transmission before `latest` that is in the network.
+    fn last_before(&self, latest: u64) -> Option<Time> {
+        let before = self.transmissions.partition_point(|(number, _)| *number < latest);
+        self.transmissions.range(..before).rev().find_map(|(number, seq)| self.in_network(*number, *seq))
     }
 
     /// Returns the time of transmission `number`, of `seq`, if it is the last one and has neither arrived nor been
