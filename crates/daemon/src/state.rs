@@ -53,6 +53,12 @@ impl State {
         self.path == "bpf"
     }
 
+    /// Returns the frames of a bridge that the other interface cannot send.
+    pub(crate) fn unfit(&self) -> u64 {
+        let ways = self.bridge.iter().flat_map(|bridge| [bridge.out, bridge.back]).flatten();
+        ways.fold(0, |sum, way| sum.saturating_add(way.unfit))
+    }
+
     /// Returns the packets lost before or behind the discipline, by the kernel or for lack of room; `None` if unknown.
     pub(crate) fn lost_elsewhere(&self) -> Option<u64> {
         let of = |way: DirectionCounts| [way.kernel_dropped, way.unfit, way.no_memory, way.refused];

@@ -8,7 +8,6 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
 
 use fairlane_qdisc::Duration;
 use nix::errno::Errno;
@@ -23,14 +22,17 @@ use crate::sys::rtnetlink::RouteSocket;
 
 mod changes;
 mod encrypted;
+mod error;
 mod iptables;
 mod marks;
 mod nft;
+mod ports;
 mod reservation;
 mod tool;
 
 pub use changes::RuleChanges;
 pub use encrypted::Encrypted;
+pub use error::RuleError;
 pub use marks::MarkBits;
 pub use reservation::Reservation;
 
@@ -52,64 +54,6 @@ enum RuleDirection {
     Leaving,
     /// The packets that arrive by the interface.
     Arriving,
-}
-
-/// Errors with firewall rules.
-#[derive(Debug, thiserror::Error)]
-pub enum RuleError {
-    /// The interface does not exist.
-    #[error("there is no interface {0:?}: ip link lists the interfaces")]
-    NoInterface(String),
-    /// The MTU of an interface cannot be read.
-    #[error("cannot read the MTU of {0:?}: {1}")]
-    NoMtu(String, #[source] io::Error),
-    /// The name of an interface has a meaning beyond itself in a rule.
-    #[error("the interface name {0:?} cannot be used in a rule: only letters, digits and . _ - @ : are allowed")]
-    BadName(String),
-    /// Another router queues the packets that leave by the interface.
-    #[error(
-        "another fairlane router queues the packets that leave by {0:?}, and a link can have only one: end that router first, or \
-         choose another interface"
-    )]
-    InUse(String),
-    /// Another router has the queue.
-    #[error("another fairlane router has queue {0}: end that router first, or choose another --queue-num")]
-    QueueInUse(u16),
-    /// The interface or the queue cannot be reserved.
-    #[error("cannot reserve {0} for this router: {1}")]
-    CannotReserve(String, #[source] io::Error),
-    /// Other routers were changing their rules all the time, or one hangs while it does.
-    #[error("another fairlane router is changing its rules, and does not come to an end")]
-    Changing,
-    /// Packets between the ports of a bridge would be queued.
-    #[error(
-        "{0:?} is a bridge whose ports' packets pass firewall rules, and packets between its ports would be queued too: \
-         sysctl -w net.bridge.bridge-nf-call-iptables=0 net.bridge.bridge-nf-call-ip6tables=0 ends that"
-    )]
-    BridgedPorts(String),
-    /// The mask has not two bits.
-    #[error("expected two bits of the firewall mark, such as 0x18000000, not {0:#x}")]
-    NotTwoBits(u32),
-    /// No two bits of the firewall mark are free.
-    #[error("the rules of this machine use all bits of the firewall mark: free two of them, and name them by --marks")]
-    NoFreeBits,
-    /// Neither nft nor iptables can be used.
-    #[error(
-        "found neither an nft that can queue nor iptables-restore in PATH: install iptables, or nftables with a kernel that has nft_queue"
-    )]
-    NoTool,
-    /// A tool could not be started.
-    #[error("{0} cannot be started: {1}")]
-    Start(&'static str, #[source] io::Error),
-    /// A tool did not end in time, and was killed.
-    #[error("{0} hangs: it has not ended in {1}, and was killed")]
-    Hangs(&'static str, Duration),
-    /// A tool refused the request.
-    #[error("{0} refused: {1}")]
-    Refused(&'static str, String),
-    /// The bound queues cannot be listed.
-    #[error("cannot list the bound queues: {0}")]
-    Unknown(#[source] io::Error),
 }
 
 impl RuleError {
@@ -185,7 +129,7 @@ impl Rules {
     /// Returns the interfaces that are bridges of the kernel whose ports' packets pass rules (`br_netfilter`), as with
     /// Docker.
     pub(crate) fn bridges(&self) -> impl Iterator<Item = &str> {
-        self.interfaces.iter().map(String::as_str).filter(|name| passes_ports_through_rules(name))
+        self.interfaces.iter().map(String::as_str).filter(|name| ports::pass_rules(name))
     }
 
     /// Returns the bits of the firewall mark.
@@ -199,13 +143,6 @@ impl Rules {
     pub const fn queue(&self) -> u16 {
         self.queues.first()
     }
-}
-
-/// Exists once the kernel takes the packets of its bridges through rules.
-const BRIDGE_RULES: &str = "/proc/sys/net/bridge/bridge-nf-call-iptables";
-
-fn passes_ports_through_rules(interface: &str) -> bool {
-    Path::new(BRIDGE_RULES).exists() && interface_info::InterfaceInfo::of(interface).is_ok_and(|info| info.bridge)
 }
 
 /// Returns the MTU of an interface in bytes.
@@ -321,12 +258,9 @@ impl Firewall {
     /// Returns how often packets of IPsec are queued.
     ///
     /// # Errors
-    /// The tool refused, as without the necessary rights, or packets between ports of a bridge would be queued. With
-    /// nft nothing has changed then, and with iptables there are no rules.
+    /// The tool refused, as without the necessary rights. With nft nothing has changed then, and with iptables there
+    /// are no rules.
     pub fn install(self, rules: &Rules) -> Result<Encrypted, RuleError> {
-        if let Some(bridge) = self.queues_between_ports(rules) {
-            return Err(RuleError::BridgedPorts(bridge.to_owned()));
-        }
         let _changing = changing()?;
         match self {
             Self::Nft => nft::install(rules),
@@ -334,9 +268,20 @@ impl Firewall {
         }
     }
 
-    /// Returns a bridge between whose ports packets would be queued. Only iptables knows that a packet was bridged, and
-    /// only where that is decided.
-    fn queues_between_ports(self, rules: &Rules) -> Option<&str> {
+    /// Checks that `rules` queue the packets of their interfaces, and no others.
+    ///
+    /// # Errors
+    /// An interface is a port of another one, or packets between ports of a bridge would be queued.
+    pub fn check(self, rules: &Rules) -> Result<(), RuleError> {
+        rules.interfaces.iter().try_for_each(|name| ports::check(name))?;
+        let bridge = self.queues_between_ports(rules);
+        bridge.map_or(Ok(()), |bridge| Err(RuleError::BridgedPorts(bridge.to_owned())))
+    }
+
+    /// Returns a bridge between whose ports packets are queued by `rules`. Only iptables knows that a packet was
+    /// bridged, and only where that is decided.
+    #[must_use]
+    pub fn queues_between_ports(self, rules: &Rules) -> Option<&str> {
         let told = self == Self::Iptables && rules.direction == RuleDirection::Leaving;
         rules.bridges().next().filter(|_| !told)
     }
@@ -344,11 +289,8 @@ impl Firewall {
     /// Returns `true` if `rules` are installed. Others may have flushed all tables since.
     ///
     /// # Errors
-    /// The tool could not list the rules, or packets between ports of a bridge are queued since it was set up so.
+    /// The tool could not list the rules.
     pub fn is_installed(self, rules: &Rules) -> Result<bool, RuleError> {
-        if let Some(bridge) = self.queues_between_ports(rules) {
-            return Err(RuleError::BridgedPorts(bridge.to_owned()));
-        }
         match self {
             Self::Nft => nft::is_installed(rules),
             Self::Iptables => iptables::is_installed(rules),

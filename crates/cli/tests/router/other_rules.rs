@@ -269,9 +269,26 @@ fn packets_between_ports_of_a_bridge_are_left_alone() {
         let arrived = (0..50).take_while(|_| to.recv(&mut [0; 2000]).is_ok()).count();
         assert_eq!(arrived, 50, "at 8 kbit/s one packet a second would arrive: {}", router.said);
         drop(router);
-        let down =
-            ["router", "--queue-num=2", "--interface=vmbr0", "--up=1mbit", "--down=1mbit", "--metrics=off", "red"];
-        refused(&down, &["between its ports would be queued"]);
+        let down = ["--queue-num=2", "--interface=vmbr0", "--up=1mbit", "--down=1mbit", "--metrics=off", "red"];
+        refused(&[&["router"], &down[..]].concat(), &["between its ports would be queued"]);
+        refused(&[&["router", "--dry-run"], &down[..]].concat(), &["between its ports would be queued"]);
+
+        // Where they do not pass rules it starts, and tells when they begin to.
+        let switch = |value: &str| {
+            fs::write(through_rules, value).unwrap();
+            fs::write(through_rules.replace("iptables", "ip6tables"), value).unwrap();
+        };
+        switch("0");
+        tool("ip", "link set vmbr0 type bridge nf_call_iptables 1");
+        refused(&[&["router"], &down[..]].concat(), &["between its ports would be queued"]);
+        tool("ip", "link set vmbr0 type bridge nf_call_iptables 0");
+        let mut router = Running::start(&down);
+        switch("1");
+        router.wait_for("packets between ports of this bridge pass the firewall now");
+        assert!(crate::running::has_rules(2) && crate::running::has_rules(3), "{}", rules());
+        drop(router);
+        let port = ["router", "--queue-num=0", "--interface=p0", "--rate=1mbit", "--metrics=off", "red"];
+        refused(&port, &["\"p0\" is a port of the bridge \"vmbr0\"", "name that one"]);
     });
 }
 

@@ -19,6 +19,7 @@ use fairlane_qdisc::Time;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::set_name;
 use nix::sys::signal::{SigSet, Signal};
 
 use super::remote::Remote;
@@ -149,6 +150,8 @@ fn beat(mut pipe: &File, routers: &[Remote], ended: &Receiver<()>) {
 /// Standard input or output fails.
 pub(super) fn run(rules: &GuardedRules) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::plain(format!("a guard is started by a router: {error}"));
+    // By its program, /proc/self/exe, it would be called "exe"; a name that cannot be set is shown so.
+    let _ = set_name(c"fairlane-guard");
     // The router decides about the end.
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     signals.thread_block().map_err(|error| failed(error.into()))?;

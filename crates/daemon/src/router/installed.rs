@@ -34,6 +34,8 @@ pub(super) struct InstalledRules {
     restored: u64,
     /// The use of our marks by others of which the log has told.
     told: Option<String>,
+    /// The bridge between whose ports packets are queued, of which the log has told.
+    told_bridge: Option<String>,
     routers: Vec<Remote>,
     /// `None` if it could not be started, and from the end on.
     guard: Option<Guard>,
@@ -68,6 +70,7 @@ impl InstalledRules {
             checked: Stopwatch::start(),
             restored: 0,
             told: None,
+            told_bridge: None,
             routers,
             guard: None,
             guarded: Stopwatch::start(),
@@ -142,6 +145,7 @@ impl InstalledRules {
         if self.guard.is_none() {
             self.start_guard();
         }
+        self.look_for_bridged_packets();
         let all = || self.rules.iter().try_fold(true, |all, rules| Ok(all && self.firewall.is_installed(rules)?));
         let there = looked.and_then(|()| all());
         match there {
@@ -171,6 +175,19 @@ impl InstalledRules {
             self.told = Some(by);
         }
         Ok(())
+    }
+
+    /// Tells once of a bridge that has begun to pass packets between its ports through the rules.
+    fn look_for_bridged_packets(&mut self) {
+        let bridge = self.rules.iter().find_map(|rules| self.firewall.queues_between_ports(rules)).map(str::to_owned);
+        if bridge.is_some() && bridge != self.told_bridge {
+            warn!(
+                bridge,
+                "packets between ports of this bridge pass the firewall now, and are queued too: \
+                 sysctl -w net.bridge.bridge-nf-call-iptables=0 net.bridge.bridge-nf-call-ip6tables=0 ends that"
+            );
+        }
+        self.told_bridge = bridge;
     }
 
     /// Replaces the rules by those for other names of the interfaces.

@@ -47,12 +47,13 @@ impl WatchedInterfaces {
             // Without such an interface, nix returns an empty name.
             let name_of = |index| if_indextoname(index).ok()?.into_string().ok().filter(|name| !name.is_empty());
             let index_of = |name: &str| if_nametoindex(name).ok();
-            let (interface, now) = (&watched.name.clone(), &before);
+            let interface = &watched.name.clone();
             match watched.change(index_of, name_of) {
                 Some(InterfaceChange::Gone) => {
                     warn!(
                         interface,
-                        now, "there is no such interface any more: packets are queued again when it is back"
+                        name = before,
+                        "there is no such interface any more: packets are queued again when it is back"
                     );
                 }
                 Some(InterfaceChange::Renamed) => {

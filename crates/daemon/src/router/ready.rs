@@ -25,9 +25,10 @@ pub(super) fn rules(settings: &Settings) -> Result<Vec<Rules>, Failure> {
         let Path::Process(path) = &way.path else { continue };
         match (path, &*settings.interfaces) {
             (DataPath::Queue(queue), interfaces) => {
-                let Some((_, bits)) = settings.ours else { continue };
+                let Some((firewall, bits)) = settings.ours else { continue };
                 let new = if way.is_down() { Rules::arriving } else { Rules::new };
                 let rules = new(queue.queues, interfaces, bits).map_err(Failure::plain)?;
+                firewall.check(&rules).map_err(Failure::plain)?;
                 all.push(rules.exempting(settings.exempt.clone()));
             }
             (DataPath::Bridge(bridge), _) => bridge.check().map_err(Failure::plain)?,

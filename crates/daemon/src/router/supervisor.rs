@@ -301,6 +301,7 @@ fn log_totals(direction: Option<Direction>, report: &Report) {
         flushed = report.flushed.packets,
         released = report.released,
         kernel_dropped = report.kernel_dropped(),
+        unfit = report.bridge.map(|bridge| bridge.forward.unfit + bridge.reverse.unfit),
         "ended"
     );
 }

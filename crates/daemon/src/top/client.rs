@@ -76,7 +76,10 @@ impl Client {
     /// Returns the states for the first time; an error has a remedy.
     pub(super) fn ask_first(&self) -> Result<States, Failure> {
         let help = match self {
-            Self::Router { .. } | Self::Socket(_) => "name the --metrics address of a running fairlane router",
+            Self::Router { .. } => "name the --metrics address of a running fairlane router",
+            Self::Socket(_) => {
+                "only the user who started the router may ask there; --metrics PORT lets others ask, too"
+            }
             Self::Device(_) => "attach a discipline first: fairlane bpf attach",
         };
         self.ask().map_err(|message| Failure::new(message, help))

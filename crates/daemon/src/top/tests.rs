@@ -222,7 +222,11 @@ fn a_bridge_tells_what_it_loses() {
     let bridge = Some(Bridge { inside: "lan".to_owned(), outside: "wan".to_owned(), out: Some(out), back: Some(back) });
     let of_a_bridge = |bridge| State { kernel: None, path: "bridge lan,wan".to_owned(), bridge, ..later() };
     let text = text(&of_a_bridge(bridge), None, 80);
-    assert!(text.contains("choke, bridge lan,wan") && text.contains("kernel    0 dropped/s, 15 in all\n"), "{text}");
+    assert!(
+        text.contains("choke, bridge lan,wan")
+            && text.contains("kernel    0 dropped/s, 15 in all, 2 too long for the other interface\n"),
+        "{text}"
+    );
 }
 
 /// Both directions of a router, up above down, also where there is little room. Would catch one that hides the other.

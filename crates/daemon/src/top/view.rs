@@ -287,14 +287,16 @@ impl View<'_> {
         Some(Part { name: "target", words: words.into(), beside: Beside::Nothing })
     }
 
-    /// Packets lost before the discipline.
+    /// Packets lost before the discipline or behind it: by the kernel or, of a bridge, also for their size.
     fn kernel(&self) -> Part<'_> {
         let Some(lost) = self.state.lost_elsewhere() else {
             return Part { name: "kernel", words: "drops unknown".into(), beside: Beside::Nothing };
         };
+        let unfit = self.state.unfit();
+        let of_which = if unfit > 0 { format!(", {unfit} too long for the other interface") } else { String::new() };
         let now = self.change.map_or(0.0, |change| change.lost_elsewhere);
         let style = if lost > 0 { self.style(Color::Red) } else { Style::new() };
-        let words = Line::styled(format!("{} dropped/s, {lost} in all", pace(now)), style);
+        let words = Line::styled(format!("{} dropped/s, {lost} in all{of_which}", pace(now)), style);
         Part { name: "kernel", words, beside: Beside::Nothing }
     }
 

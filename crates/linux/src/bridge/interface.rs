@@ -49,7 +49,7 @@ impl Interface {
         if answer.hardware != libc::ARPHRD_ETHER {
             return Err(BridgeError::NotEthernet(name));
         }
-        if answer.enslaved {
+        if answer.master.is_some() {
             return Err(BridgeError::Enslaved(name));
         }
         if let Some(address) = address(&name) {

@@ -1,5 +1,6 @@
 //! Changes of firewall rules by anybody, as far as the kernel tells them.
 
+use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
@@ -13,8 +14,10 @@ const NFTABLES: u32 = 7;
 
 /// `IPT_SO_GET_INFO` and `IP6T_SO_GET_INFO` (`linux/netfilter_ipv4/ip_tables.h`), and the levels of the option.
 const INFO: libc::c_int = 64;
-const FAMILIES: [(AddressFamily, libc::c_int); 2] =
-    [(AddressFamily::Inet, libc::IPPROTO_IP), (AddressFamily::Inet6, libc::IPPROTO_IPV6)];
+const FAMILIES: [(AddressFamily, libc::c_int, &str); 2] = [
+    (AddressFamily::Inet, libc::IPPROTO_IP, "/proc/thread-self/net/ip_tables_names"),
+    (AddressFamily::Inet6, libc::IPPROTO_IPV6, "/proc/thread-self/net/ip6_tables_names"),
+];
 
 /// The length of `struct ipt_getinfo`, which begins with the name of the table.
 const INFO_BYTES: usize = 84;
@@ -25,8 +28,9 @@ const INFO_BYTES: usize = 84;
 pub struct RuleChanges {
     /// `None` if the kernel has no nf_tables.
     events: Option<OwnedFd>,
-    /// The sockets of IPv4 and IPv6 that ask for the old tables; none where IPv6 is missing.
-    tables: Vec<(OwnedFd, libc::c_int)>,
+    /// The sockets of IPv4 and IPv6 that ask for the old tables, and the files that list these; none where IPv6 is
+    /// missing.
+    tables: Vec<(OwnedFd, libc::c_int, &'static str)>,
     sizes: Vec<Option<Vec<u8>>>,
 }
 
@@ -40,7 +44,7 @@ impl RuleChanges {
             bind(events.as_raw_fd(), &NetlinkAddr::new(0, 1 << (NFTABLES - 1)))?;
             nix::Result::Ok(events)
         };
-        let open = |(family, level)| Some((socket(family, SockType::Datagram, flags, None).ok()?, level));
+        let open = |(family, level, names)| Some((socket(family, SockType::Datagram, flags, None).ok()?, level, names));
         let mut changes =
             Self { events: events().ok(), tables: FAMILIES.into_iter().filter_map(open).collect(), sizes: Vec::new() };
         changes.sizes = changes.sizes();
@@ -76,11 +80,17 @@ impl RuleChanges {
         told
     }
 
-    /// Returns what the kernel says of the old table `mangle`: hooks, offsets, the number of entries and their size.
+    /// Returns what the kernel says of the old table `mangle`: hooks, offsets, the number of entries and their size. A
+    /// table that is not there is not asked for, since that would make the kernel set it up for good.
     fn sizes(&self) -> Vec<Option<Vec<u8>>> {
         let mut named = [0; INFO_BYTES];
         named[..6].copy_from_slice(b"mangle");
-        self.tables.iter().map(|(socket, level)| get_with(socket.as_fd(), *level, INFO, &named).ok()).collect()
+        let is_there =
+            |names: &str| fs::read_to_string(names).is_ok_and(|names| names.lines().any(|name| name == "mangle"));
+        let size = |(socket, level, names): &(OwnedFd, libc::c_int, &str)| {
+            is_there(names).then(|| get_with(socket.as_fd(), *level, INFO, &named).ok()).flatten()
+        };
+        self.tables.iter().map(size).collect()
     }
 }
 
@@ -124,6 +134,22 @@ mod tests {
         });
         if let Err((requirement, reason)) = tried.join().unwrap() {
             skip::because(requirement, reason);
+        }
+    }
+
+    /// Would catch a look at the old tables that sets them up: every packet would pass one more hook, for good.
+    #[test]
+    fn a_look_sets_nothing_up() {
+        let tried = thread::spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
+            let names = || FAMILIES.map(|(.., names)| fs::read_to_string(names).ok());
+            let before = names();
+            assert!(!RuleChanges::new().happened());
+            assert_eq!(names(), before);
+            Ok::<(), String>(())
+        });
+        if let Err(reason) = tried.join().unwrap() {
+            skip::because("netns", reason);
         }
     }
 }

@@ -38,11 +38,20 @@ pub(crate) struct InterfaceInfo {
     /// The flags `IFF_UP` and so on.
     pub(crate) flags: u32,
     pub(crate) mtu: u32,
-    /// The interface belongs to another one, such as a bridge.
-    pub(crate) enslaved: bool,
+    /// The index of the interface that it belongs to, such as a bridge.
+    pub(crate) master: Option<u32>,
+    /// The kind of that one: `bridge`, `bond`, `vrf` and so on.
+    pub(crate) master_kind: String,
     /// The interface is a bridge of the kernel.
     pub(crate) bridge: bool,
+    /// Its own flags tell the bridge to pass packets between ports through the firewall.
+    pub(crate) calls_rules: bool,
 }
+
+/// The attribute of a port with the kind of what it belongs to, and the flags of a bridge for IPv4 and IPv6
+/// (`linux/if_link.h`).
+const IFLA_INFO_SLAVE_KIND: u16 = 4;
+const IFLA_BR_NF_CALL: [u16; 2] = [36, 37];
 
 impl InterfaceInfo {
     /// Returns the description of the interface `name` in this thread's namespace.
@@ -64,19 +73,41 @@ impl InterfaceInfo {
         let (Some(hardware), Some(index), Some(flags)) = (short(18), number(20), number(24)) else {
             return Err(Errno::EBADMSG);
         };
-        let mut answer = Self { hardware, index, flags, mtu: 0, enslaved: false, bridge: false };
+        let mut answer = Self {
+            hardware,
+            index,
+            flags,
+            mtu: 0,
+            master: None,
+            master_kind: String::new(),
+            bridge: false,
+            calls_rules: false,
+        };
         for (kind, value) in Attributes::new(message.get(HEADERS..).unwrap_or_default()) {
             match kind {
                 libc::IFLA_MTU => answer.mtu = value.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes)),
-                libc::IFLA_MASTER => answer.enslaved = true,
-                libc::IFLA_LINKINFO => {
-                    let kind = Attributes::new(value).find(|(kind, _)| *kind == libc::IFLA_INFO_KIND);
-                    answer.bridge = kind.is_some_and(|(_, name)| name.strip_suffix(&[0]) == Some(b"bridge"));
-                }
+                libc::IFLA_MASTER => answer.master = value.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes)),
+                libc::IFLA_LINKINFO => answer.read_link(value),
                 _ => {}
             }
         }
         Ok(answer)
+    }
+
+    /// Reads the attributes of the kind of the interface.
+    fn read_link(&mut self, attributes: &[u8]) {
+        let text = |value: &[u8]| String::from_utf8_lossy(value.strip_suffix(&[0]).unwrap_or(value)).into_owned();
+        for (kind, value) in Attributes::new(attributes) {
+            match kind {
+                libc::IFLA_INFO_KIND => self.bridge = text(value) == "bridge",
+                IFLA_INFO_SLAVE_KIND => self.master_kind = text(value),
+                libc::IFLA_INFO_DATA if self.bridge => {
+                    let calls = |(flag, set): (u16, &[u8])| IFLA_BR_NF_CALL.contains(&flag) && set == [1];
+                    self.calls_rules = Attributes::new(value).any(calls);
+                }
+                _ => {}
+            }
+        }
     }
 }
 
