@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use fairlane_qdisc::{BoxQdisc, Count, Duration, LinkClock, Packet, ParameterError, Qdisc, Seed, Status, Time};
+use fairlane_qdisc::{BoxQdisc, Count, Duration, Packet, ParameterError, Qdisc, Seed, Shaper, Time};
 
 use crate::{Config, Propagation};
 
@@ -15,10 +15,7 @@ use crate::{Config, Propagation};
 /// The discipline is held by its type, or chosen at run time as a [`BoxQdisc`].
 #[derive(Debug)]
 pub struct Bottleneck<P: Packet, Q = BoxQdisc<P>> {
-    queue: Q,
-    transmitter: LinkClock,
-    /// The time at which the transmitter asks the discipline for a packet; `Time::MAX`: after the next arrival.
-    asks: Time,
+    shaper: Shaper<Q>,
     delay: Duration,
     propagation: Propagation,
     /// The packets that have left the queue, in the order of their arrivals at the far end.
@@ -32,13 +29,10 @@ impl<P: Packet, Q: Qdisc<P>> Bottleneck<P, Q> {
     ///
     /// # Errors
     /// The first parameter of `config` with a value that it cannot have.
-    pub fn new(config: Config, mut queue: Q, seed: Seed) -> Result<Self, ParameterError> {
+    pub fn new(config: Config, queue: Q, seed: Seed) -> Result<Self, ParameterError> {
         config.check()?;
-        queue.link_rate(config.rate);
         Ok(Self {
-            queue,
-            transmitter: LinkClock::new(config.rate),
-            asks: Time::MAX,
+            shaper: Shaper::new(queue, config.rate),
             delay: config.delay,
             propagation: Propagation::new(config.loss, config.jitter, config.reorder, seed),
             in_flight: VecDeque::new(),
@@ -49,8 +43,7 @@ impl<P: Packet, Q: Qdisc<P>> Bottleneck<P, Q> {
     /// Offers `datagram` to the queue at `now`. The discipline may drop it or others, or mark some.
     pub fn push(&mut self, now: Time, datagram: P) {
         self.transmit_until(now);
-        self.queue.enqueue(now, datagram, &mut ());
-        self.asks = self.transmitter.next().max(now);
+        self.shaper.enqueue(now, datagram, &mut ());
         self.transmit_until(now);
     }
 
@@ -68,8 +61,8 @@ impl<P: Packet, Q: Qdisc<P>> Bottleneck<P, Q> {
     /// may return `None` even then. `None` if nothing happens before the next [`push`](Self::push).
     #[must_use]
     pub fn next(&self) -> Option<Time> {
-        let arrival = self.in_flight.front().map_or(Time::MAX, |(arrival, _)| *arrival);
-        Some(arrival.min(self.asks)).filter(|next| *next < Time::MAX)
+        let arrival = self.in_flight.front().map(|(arrival, _)| *arrival);
+        arrival.into_iter().chain(self.shaper.next()).min()
     }
 
     /// Returns the discipline, with its [`Status`](fairlane_qdisc::Status) and its
@@ -77,7 +70,7 @@ impl<P: Packet, Q: Qdisc<P>> Bottleneck<P, Q> {
     /// call.
     #[must_use]
     pub const fn queue(&self) -> &Q {
-        &self.queue
+        self.shaper.queue()
     }
 
     /// Returns the datagrams that were lost during transmission; they count as departures of the queue.
@@ -86,32 +79,19 @@ impl<P: Packet, Q: Qdisc<P>> Bottleneck<P, Q> {
         self.lost
     }
 
-    /// Transmits the packets that leave the queue until `now`. Disciplines notice that their queue is empty when they
-    /// are asked in vain, so the transmitter asks at the end of every transmission.
+    /// Transmits the packets that leave the queue until `now`.
     fn transmit_until(&mut self, now: Time) {
-        while self.asks <= now && self.asks < Time::MAX {
-            let at = self.asks;
-            match self.queue.dequeue(at, &mut ()) {
-                Some(packet) => self.transmit(at, packet),
-                None => self.asks = self.ready_after(at),
+        while let Some(at) = self.shaper.next().filter(|at| *at <= now) {
+            if let Some(packet) = self.shaper.dequeue(at, &mut ()) {
+                self.propagate(packet);
             }
         }
     }
 
-    /// Returns the time after `at` at which a discipline that holds its packets back is asked again.
-    fn ready_after(&self, at: Time) -> Time {
-        let Status { packets, ready_at, .. } = self.queue.status();
-        let ready = ready_at.filter(|_| packets > 0);
-        ready.map_or(Time::MAX, |ready| ready.max(at + Duration::from_nanos(1)))
-    }
-
-    /// Transmits `packet` from `at` on.
-    fn transmit(&mut self, at: Time, packet: P) {
-        self.transmitter.wake(at);
-        self.transmitter.advance(packet.bytes());
-        let sent = self.transmitter.next();
-        self.asks = sent;
-        let Some(arrival) = self.propagation.arrival(sent, self.delay) else {
+    /// Sends `packet`, which the link has begun to transmit, to the far end.
+    fn propagate(&mut self, packet: P) {
+        let arrival = self.shaper.next().and_then(|sent| self.propagation.arrival(sent, self.delay));
+        let Some(arrival) = arrival else {
             self.lost.add(packet.bytes());
             return;
         };

@@ -5,7 +5,7 @@ pub(crate) mod queued_packet;
 pub(crate) mod top_flows;
 
 use fairlane_qdisc::{
-    BoxQdisc, Counters, DropSink, Duration, LinkClock, Packet, Qdisc, Rate, Reason, ReplaceableQdisc, Tagged, Time,
+    BoxQdisc, Counters, DropSink, Duration, Qdisc as _, Rate, Reason, ReplaceableQdisc, Tagged, Time,
 };
 
 use self::delay_histogram::DelayHistogram;
@@ -14,10 +14,6 @@ use crate::nfqueue::{Decision, Verdict};
 
 /// A packet and its time of arrival.
 pub type TimestampedPacket = Tagged<QueuedPacket, Time>;
-
-/// The longest delay that the link makes up for. A link that was kept from sending for longer, as when other programs
-/// occupied the processors, loses the rest: the burst would only fill the next queue.
-const MAX_CATCH_UP: Duration = Duration::from_millis(50);
 
 /// Receives each event of the queue.
 pub trait PacketObserver {
@@ -33,10 +29,7 @@ pub trait PacketObserver {
 
 /// A discipline that can be replaced, and the link that it feeds.
 pub struct Shaper<W> {
-    discipline: ReplaceableQdisc<TimestampedPacket>,
-    link: LinkClock,
-    /// The earliest time at which the discipline may release a packet.
-    held_until: Time,
+    shaper: fairlane_qdisc::Shaper<ReplaceableQdisc<TimestampedPacket>>,
     marking: Marking,
     repeat: Option<u32>,
     accounting: Accounting<W>,
@@ -59,9 +52,7 @@ impl<W: PacketObserver> Shaper<W> {
     #[must_use]
     pub fn new(discipline: BoxQdisc<TimestampedPacket>, rate: Rate, marking: Marking, observer: W) -> Self {
         Self {
-            discipline: ReplaceableQdisc::new(discipline),
-            link: LinkClock::new(rate),
-            held_until: Time::ZERO,
+            shaper: fairlane_qdisc::Shaper::new(ReplaceableQdisc::new(discipline), rate),
             marking,
             repeat: None,
             accounting: Accounting {
@@ -85,13 +76,8 @@ impl<W: PacketObserver> Shaper<W> {
     /// backwards.
     pub fn arrive(&mut self, now: Time, packet: QueuedPacket) {
         self.advance(now);
-        if self.packets() == 0 {
-            self.link.wake(now);
-        }
         self.accounting.arrived(now, &packet);
-        self.discipline.enqueue(now, Tagged::new(packet, now), &mut self.accounting);
-        // The new packet may be ready at once even if the discipline holds the others back.
-        self.held_until = self.held_until.min(now);
+        self.shaper.enqueue(now, Tagged::new(packet, now), &mut self.accounting);
         self.advance(now);
     }
 
@@ -105,26 +91,24 @@ impl<W: PacketObserver> Shaper<W> {
     /// Returns the time at which the link may have a packet to send; `None` if the queue is empty.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
-        let due = self.link.next().max(self.held_until);
-        (self.packets() > 0 && due < Time::MAX).then_some(due)
+        self.shaper.next().filter(|_| self.packets() > 0)
     }
 
     /// Sends new packets to another discipline, built for `rate`, and changes the rate of the link. Queued packets
     /// leave first, from the disciplines that hold them.
     pub fn replace(&mut self, discipline: BoxQdisc<TimestampedPacket>, rate: Rate) {
         self.set_link_rate(rate);
-        self.discipline.replace(discipline);
+        self.shaper.queue_mut().replace(discipline);
     }
 
     /// Changes the rate of the link. The disciplines keep their packets and their state.
     pub fn set_link_rate(&mut self, rate: Rate) {
-        self.link.set_rate(rate);
-        self.discipline.link_rate(rate);
+        self.shaper.set_rate(rate);
     }
 
     /// Keeps the link from sending before `until`.
     pub fn hold(&mut self, until: Time) {
-        self.link.wake(until);
+        self.shaper.hold(until);
     }
 
     /// Returns the observer.
@@ -140,7 +124,7 @@ impl<W: PacketObserver> Shaper<W> {
 
     /// Removes and returns the verdicts decided since the last call.
     pub fn verdicts(&mut self) -> std::vec::Drain<'_, Verdict> {
-        debug_assert_eq!(self.accounting.queued, self.discipline.packets());
+        debug_assert_eq!(self.accounting.queued, self.shaper.queue().packets());
         self.accounting.verdicts.drain(..)
     }
 
@@ -153,25 +137,25 @@ impl<W: PacketObserver> Shaper<W> {
     /// Returns the bytes of the queued packets, in their sizes on the link.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.discipline.bytes()
+        self.shaper.queue().bytes()
     }
 
     /// Returns the average queue that the discipline compares with its thresholds, in their unit.
     #[must_use]
     pub fn average(&self) -> Option<f64> {
-        self.discipline.average()
+        self.shaper.queue().average()
     }
 
     /// Returns the probability with which the discipline signals.
     #[must_use]
     pub fn probability(&self) -> Option<f64> {
-        self.discipline.probability()
+        self.shaper.queue().probability()
     }
 
     /// Returns the counts of all disciplines since the start.
     #[must_use]
     pub fn counters(&self) -> &Counters {
-        self.discipline.counters()
+        self.shaper.queue().counters()
     }
 
     /// Returns the times that packets spent in the queue, of those that were sent.
@@ -186,23 +170,11 @@ impl<W: PacketObserver> Shaper<W> {
         &self.accounting.lateness
     }
 
-    /// Sends one packet at `now` that could have been sent at `due`, or notes until when the discipline holds its
-    /// packets back.
+    /// Sends one packet at `now` that could have been sent at `due`, unless the discipline holds its packets back.
     fn send_next(&mut self, now: Time, due: Time) {
-        let Some(packet) = self.discipline.dequeue(now, &mut self.accounting) else {
-            let ready = self.discipline.ready_at().filter(|_| self.packets() > 0).unwrap_or(Time::MAX);
-            // A discipline may return a time in the past; asking again at the same time would never end.
-            self.held_until = ready.max(now + Duration::from_nanos(1));
-            return;
-        };
-        // Time without a packet to send is lost. Time by which the caller was late is made up for.
-        self.link.wake(due);
-        let late = now.since(due);
-        if late > MAX_CATCH_UP {
-            self.link.wake(Time::from_nanos(now.as_nanos() - MAX_CATCH_UP.as_nanos()));
+        if let Some(packet) = self.shaper.dequeue(now, &mut self.accounting) {
+            self.accounting.departed(now, packet, now.since(due), (self.marking, self.repeat));
         }
-        self.link.advance(packet.packet.bytes());
-        self.accounting.departed(now, packet, late, (self.marking, self.repeat));
     }
 }
 

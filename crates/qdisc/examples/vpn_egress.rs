@@ -4,7 +4,7 @@
 //! `cargo run -p fairlane-qdisc --example vpn_egress`
 
 use fairlane_qdisc::discipline::fq_codel::{Config, FqCodel};
-use fairlane_qdisc::{DropSink, Duration, FlowKey, LinkClock, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Time};
+use fairlane_qdisc::{DropSink, Duration, FlowKey, Packet, ParameterError, Rate, Reason, Seed, Shaper, Time};
 
 /// A packet of a peer, before encryption.
 #[derive(Debug)]
@@ -49,29 +49,22 @@ impl DropSink<Datagram> for Report {
 }
 
 fn main() -> Result<(), ParameterError> {
-    let mut queue = FqCodel::new(Config::default(), Seed::new(1))?;
-    let (mut link, mut report) = (LinkClock::new(Rate::from_bits_per_second(20_000_000)), Report::default());
+    let queue = FqCodel::new(Config::default(), Seed::new(1))?;
+    let (mut uplink, mut report) = (Shaper::new(queue, Rate::from_bits_per_second(20_000_000)), Report::default());
     let mut sent = [0_u64; 2];
     for millisecond in 0..5000_u64 {
         let now = Time::ZERO + Duration::from_millis(millisecond);
         if millisecond == 2500 {
             // The uplink gets slower. Queued packets stay queued.
-            let rate = Rate::from_bits_per_second(10_000_000);
-            link.set_rate(rate);
-            queue.link_rate(rate);
+            uplink.set_rate(Rate::from_bits_per_second(10_000_000));
         }
         // Peer 0 floods; peer 1 sends a small packet every 20 ms, as a call does.
         let flood = (0..4).map(|_| Datagram { peer: 0, payload: vec![0; 1300], ecn: 0b10 });
         let call = (millisecond % 20 == 0).then(|| Datagram { peer: 1, payload: vec![0; 160], ecn: 0 });
-        if queue.packets() == 0 {
-            link.wake(now);
-        }
         for datagram in flood.chain(call) {
-            queue.enqueue(now, datagram, &mut report);
+            uplink.enqueue(now, datagram, &mut report);
         }
-        while link.next() <= now {
-            let Some(datagram) = queue.dequeue(now, &mut report) else { break };
-            link.advance(datagram.bytes());
+        while let Some(datagram) = uplink.dequeue(now, &mut report) {
             sent[datagram.peer as usize] += 1;
         }
     }

@@ -53,6 +53,7 @@ pub use queue::replaceable::ReplaceableQdisc;
 pub use queue::tagged::Tagged;
 pub use rate::ideal::ideal_shares;
 pub use rate::link_clock::LinkClock;
+pub use rate::shaper::Shaper;
 pub use rate::token_bucket::TokenBucket;
 pub use seed::{Seed, Stream};
 pub use tcp::{Sack, SackBlocks, TcpHeader};

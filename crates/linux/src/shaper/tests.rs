@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use fairlane_qdisc::headers::FlowsBy;
-use fairlane_qdisc::{Host, Kind, QdiscParameters, Seed, Stream};
+use fairlane_qdisc::{Host, Kind, Packet as _, QdiscParameters, Seed, Stream};
 
 use super::*;
 use crate::nfqueue::PacketMessage;
@@ -173,8 +173,8 @@ fn every_packet_gets_one_verdict() {
     }
 }
 
-/// Compares with a plain loop over the same discipline, in which the link takes a packet whenever it has sent the one
-/// before. Would catch a shaper that changes a discipline's decisions.
+/// Compares with a plain loop over the same discipline, in which the link asks for a packet whenever it has sent the
+/// one before, and in vain if the queue is empty. Would catch a shaper that changes a discipline's decisions.
 #[test]
 fn decisions_are_those_of_a_plain_loop() {
     let choke = QdiscParameters::new(Kind::Choke).with("limit", "60p").unwrap();
@@ -184,7 +184,8 @@ fn decisions_are_those_of_a_plain_loop() {
         let mut plain = build(&config, MEGABIT);
         let mut accounting = Accounting::<()>::default();
         let mut random: Stream = Seed::new(3).stream("arrivals");
-        let (mut now, mut free) = (Time::ZERO, Time::ZERO);
+        // Nobody asks before the first arrival.
+        let (mut now, mut free) = (Time::ZERO, Time::MAX);
         for id in 0..4000 {
             now += Duration::from_nanos(u64::from(random.below(8_000_000)));
             let (flow, bytes) = (random.below(4) as u8, 100 + 10 * random.below(100));
@@ -192,28 +193,29 @@ fn decisions_are_those_of_a_plain_loop() {
                 shaper.advance(due);
             }
             shaper.arrive(now, packet(&classifier, id, flow, bytes));
-            while free <= now && plain.packets() > 0 {
-                take(&mut plain, &mut accounting, free, &mut free);
-            }
+            while free <= now && take(&mut plain, &mut accounting, free, &mut free) {}
             let arriving = packet(&classifier, id, flow, bytes);
             accounting.arrived(now, &arriving);
             plain.enqueue(now, Tagged::new(arriving, now), &mut accounting);
-            if free <= now {
+            if free <= now || id == 0 {
                 free = now;
                 take(&mut plain, &mut accounting, now, &mut free);
             }
         }
         assert!(accounting.verdicts.iter().any(|verdict| verdict.decision != Decision::Accept), "{}", config.kind());
-        assert_eq!(shaper.accounting.verdicts, accounting.verdicts, "{}", config.kind());
+        let mut both = shaper.accounting.verdicts.iter().zip(&accounting.verdicts);
+        assert_eq!(both.position(|(ours, theirs)| ours != theirs), None, "{}", config.kind());
+        assert_eq!(shaper.accounting.verdicts.len(), accounting.verdicts.len(), "{}", config.kind());
     }
 }
 
-/// Sends the next packet at `at`, and sets `free` to the time at which the link is free again.
-fn take(plain: &mut BoxQdisc<TimestampedPacket>, accounting: &mut Accounting<()>, at: Time, free: &mut Time) {
-    if let Some(waiting) = plain.dequeue(at, accounting) {
-        *free = at + MEGABIT.transmission(u64::from(waiting.packet.bytes()));
-        accounting.departed(at, waiting, Duration::ZERO, (RULE, None));
-    }
+/// Sends the next packet at `at`, and sets `free` to the time at which the link is free again. Returns false if there
+/// is no packet.
+fn take(plain: &mut BoxQdisc<TimestampedPacket>, accounting: &mut Accounting<()>, at: Time, free: &mut Time) -> bool {
+    let Some(waiting) = plain.dequeue(at, accounting) else { return false };
+    *free = at + MEGABIT.transmission(u64::from(waiting.packet.bytes()));
+    accounting.departed(at, waiting, Duration::ZERO, (RULE, None));
+    true
 }
 
 /// A limit of one packet takes effect while 20 are queued. Would catch a reload that drops queued packets or lets new
@@ -241,4 +243,23 @@ fn another_discipline_keeps_queued_packets() {
     assert_eq!(order, (0..22).collect::<Vec<_>>());
     // The packet that is being sent takes 8 ms, those after it 4 ms each.
     assert_eq!((times[0], times[20]), (millis(8), millis(8 + 20 * 4)));
+}
+
+/// The average of RED decays by m + 1 samples while m packets could have left (Floyd and Jacobson, 1993), here to a
+/// sixteenth. Would catch a link that does not tell the discipline when it becomes idle.
+#[test]
+fn the_average_of_red_decays_while_the_link_is_idle() {
+    let config: QdiscParameters = "red min=50p max=100p weight=0.5".parse().unwrap();
+    let (classifier, mut shaper) = (classifier(), shaper(&config, MEGABIT));
+    for id in 0..5 {
+        shaper.arrive(Time::ZERO, packet(&classifier, id, 1, 1000));
+    }
+    let average = shaper.average().unwrap();
+    shaper.advance(millis(32));
+    assert_eq!((shaper.packets(), shaper.due()), (0, None));
+    // The last packet is through at 40 ms. Three of the mean size could follow.
+    shaper.advance(millis(50));
+    shaper.arrive(millis(40 + 3 * 8 + 1), packet(&classifier, 5, 1, 1000));
+    let decayed = shaper.average().unwrap();
+    assert!(average > 2.0 && (decayed - average / 16.0).abs() < 1e-9, "{average} {decayed}");
 }

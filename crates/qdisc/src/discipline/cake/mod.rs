@@ -43,7 +43,7 @@ pub use ack_filter::AckFilter;
 pub use config::{Config, Isolation, Preset};
 pub use diffserv::Diffserv;
 
-use shaper::Shaper;
+use shaper::ShaperClock;
 use tin::Tin;
 
 /// The number of queues of a tin.
@@ -55,7 +55,7 @@ pub struct Cake<P> {
     config: Config,
     room: Room,
     /// The shaper; without it nothing is held back.
-    shaper: Option<Shaper>,
+    shaper: Option<ShaperClock>,
     hash: FlowHash,
     queues: FlowQueues<Stamped<P>>,
     longest: Longest,
@@ -87,7 +87,7 @@ impl<P: Packet> Cake<P> {
         let tin = |(number, settings)| Tin::new(settings, seed.named("tin").numbered(number));
         Ok(Self {
             room: Room::of(config.limit_at(config.bandwidth)),
-            shaper: config.bandwidth.map(|rate| Shaper::new(rate, config.ingress)),
+            shaper: config.bandwidth.map(|rate| ShaperClock::new(rate, config.ingress)),
             hash: FlowHash::new(seed),
             queues: FlowQueues::new(),
             longest: Longest::new(seed),
@@ -320,7 +320,7 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
     fn status(&self) -> Status {
         let shaper = self.shaper.as_ref().filter(|_| self.queues.packets() > 0);
         Status {
-            ready_at: shaper.map(Shaper::next),
+            ready_at: shaper.map(ShaperClock::next),
             flows: Some(self.tins.iter().map(Tin::flows).sum()),
             ..Status::new(self.queues.packets(), self.queues.bytes())
         }

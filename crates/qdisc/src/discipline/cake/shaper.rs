@@ -5,14 +5,14 @@ use crate::{Rate, Time};
 
 /// Holds packets back to a rate.
 #[derive(Debug)]
-pub(super) struct Shaper {
+pub(super) struct ShaperClock {
     clock: LinkClock,
     /// Where drops count as sent, a clock that only sent packets advance, by half as much again. Packets may leave when
     /// either clock says so: drops take at most a third of the rate (sch_cake's `failsafe_next_packet`).
     failsafe: Option<LinkClock>,
 }
 
-impl Shaper {
+impl ShaperClock {
     /// Creates the shaper of an idle link of `rate`; with `ingress` drops count as sent.
     pub(super) fn new(rate: Rate, ingress: bool) -> Self {
         let clock = LinkClock::new(rate);
