@@ -72,7 +72,7 @@ fn add(count: &mut (u64, u64), packet: &fl_packet) {
     *count = (count.0 + 1, count.1 + size(packet));
 }
 
-/// A packet of 0 bytes counts as one of 1 byte.
+/// A packet of 0 bytes counts as one of 1 byte, and comes back as one.
 fn size(packet: &fl_packet) -> u64 {
     packet.bytes.max(1).into()
 }
@@ -80,7 +80,7 @@ fn size(packet: &fl_packet) -> u64 {
 impl Books {
     fn take(&mut self, packet: &fl_packet) {
         let known = self.queued.remove(&packet.handle).expect("a handle comes back that is in the queue");
-        assert_eq!((known.flow, known.bytes, known.flags), (packet.flow, packet.bytes, packet.flags));
+        assert_eq!((known.flow, size(&known), known.flags), (packet.flow, packet.bytes.into(), packet.flags));
     }
 
     /// The sum of all reasons.

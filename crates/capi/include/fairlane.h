@@ -233,7 +233,7 @@ void fl_queue_free(struct fl_queue *queue);
 /*
  Offers a packet to the queue at `now`, in nanoseconds; a time before an earlier one counts as that. Returns 0 if it
  is in the queue; the reason, from 1 on, if it was dropped, of which the event function has been told; or FL_DEAD,
- and then the packet is still the caller's. A packet of 0 bytes counts as one of 1 byte.
+ and then the packet is still the caller's. A packet of 0 bytes counts as one of 1 byte, and comes back as one.
 
  Undefined unless:
  `queue` is NULL, or from fl_queue_new and not freed; `packet` is NULL, or points to a packet.

@@ -2,6 +2,9 @@
 
 use std::cell::RefCell;
 use std::ffi::c_void;
+use std::mem::{ManuallyDrop, offset_of};
+use std::num::NonZeroU32;
+use std::ptr;
 
 use fairlane_qdisc::{DropSink, FlowKey, Packet, Reason, Time};
 
@@ -75,8 +78,10 @@ impl Told {
         if self.refused.is_some() { None } else { Some(self.reason) }
     }
 
-    fn tell(&self, packet: &fl_packet, reason: u32, marked: bool) {
+    fn tell(&self, packet: &Held, reason: u32, marked: bool) {
         if let Some(event) = self.event {
+            // A Held can be read as an fl_packet.
+            let packet = ptr::from_ref(packet).cast();
             // SAFETY: the caller of fl_queue_new promised that its function can be called with its `ctx` as long as the
             // queue lives. `packet` is valid during the call.
             unsafe { event(self.ctx, self.now, packet, reason, i32::from(marked)) };
@@ -89,50 +94,99 @@ impl Told {
         keep(Some(Vec::new()));
         free();
         for packet in keep(None).unwrap_or_default() {
-            if self.refused.take_if(|handle| *handle == packet.handle).is_some() {
-                continue;
+            if self.refused.take_if(|handle| *handle == packet.handle).is_none() {
+                self.tell(&packet, FL_REASON_PURGED, false);
             }
-            self.tell(&packet, FL_REASON_PURGED, false);
         }
     }
 }
 
 impl DropSink<Held> for Told {
     fn dropped(&mut self, _now: Time, packet: Held, reason: Reason) {
-        let packet = packet.leave();
+        let packet = ManuallyDrop::new(packet);
         self.arrival.take_if(|handle| *handle == packet.handle);
         self.reason = number_of(reason);
         self.tell(&packet, self.reason, false);
     }
 
     fn marked(&mut self, _now: Time, packet: &Held, reason: Reason) {
-        self.tell(&packet.0, number_of(reason), true);
+        self.tell(packet, number_of(reason), true);
     }
 }
 
 thread_local! {
     /// The packets that are freed with their queue; `None` while no queue is freed.
-    static PURGED: RefCell<Option<Vec<fl_packet>>> = const { RefCell::new(None) };
+    static PURGED: RefCell<Option<Vec<ManuallyDrop<Held>>>> = const { RefCell::new(None) };
 }
 
-/// A packet in a queue.
+/// A packet in a queue: an [`fl_packet`] whose `bytes` are never 0. A place without a packet has 0 there, and so is not
+/// larger.
 #[derive(Debug)]
-pub(crate) struct Held(pub(crate) fl_packet);
+#[repr(C)]
+pub(crate) struct Held {
+    handle: u64,
+    flow: u64,
+    source: u64,
+    destination: u64,
+    label: u64,
+    bytes: NonZeroU32,
+    tos: u8,
+    flags: u8,
+    reserved: u16,
+}
+
+/// Each field stands where it stands in an [`fl_packet`], and all of its values are valid there.
+const _: () = {
+    assert!(size_of::<Held>() == size_of::<fl_packet>() && align_of::<Held>() == align_of::<fl_packet>());
+    assert!(offset_of!(Held, handle) == offset_of!(fl_packet, handle));
+    assert!(offset_of!(Held, flow) == offset_of!(fl_packet, flow));
+    assert!(offset_of!(Held, source) == offset_of!(fl_packet, source));
+    assert!(offset_of!(Held, destination) == offset_of!(fl_packet, destination));
+    assert!(offset_of!(Held, label) == offset_of!(fl_packet, label));
+    assert!(offset_of!(Held, bytes) == offset_of!(fl_packet, bytes));
+    assert!(offset_of!(Held, tos) == offset_of!(fl_packet, tos));
+    assert!(offset_of!(Held, flags) == offset_of!(fl_packet, flags));
+    assert!(offset_of!(Held, reserved) == offset_of!(fl_packet, reserved));
+    assert!(size_of::<Option<Held>>() == size_of::<Held>());
+};
 
 impl Held {
-    /// Returns the packet for the caller, as it leaves the queue.
+    /// Returns the packet at `from`, for the time that it is in a queue.
+    ///
+    /// # Safety
+    /// `from` points to a packet.
     #[inline]
-    pub(crate) const fn leave(self) -> fl_packet {
-        let packet = self.0;
-        std::mem::forget(self);
-        packet
+    pub(crate) unsafe fn enter(from: *const fl_packet) -> Self {
+        // SAFETY: the caller promises it. An fl_packet can be read as a Held if its `bytes` are not 0.
+        unsafe { if (*from).bytes == 0 { Self::empty(from.read()) } else { from.cast::<Self>().read() } }
+    }
+
+    /// Returns a packet of 0 bytes as one of 1 byte. Apart, so that others are copied whole.
+    #[cold]
+    #[inline(never)]
+    fn empty(packet: fl_packet) -> Self {
+        let fl_packet { handle, flow, source, destination, label, tos, flags, reserved, .. } = packet;
+        Self { handle, flow, source, destination, label, bytes: NonZeroU32::MIN, tos, flags, reserved }
+    }
+
+    /// Writes the packet to `to` for the caller, as it leaves the queue.
+    ///
+    /// # Safety
+    /// `to` can be written.
+    #[inline]
+    pub(crate) unsafe fn leave(self, to: *mut fl_packet) {
+        // SAFETY: the caller promises it, and a Held can be read as an fl_packet.
+        unsafe { to.cast::<Self>().write(self) };
     }
 }
 
 impl Drop for Held {
     #[cold]
     fn drop(&mut self) {
-        let _ = PURGED.try_with(|purged| purged.borrow_mut().iter_mut().for_each(|purged| purged.push(self.0)));
+        let Self { handle, flow, source, destination, label, bytes, tos, flags, reserved } = *self;
+        let packet = Self { handle, flow, source, destination, label, bytes, tos, flags, reserved };
+        let packet = ManuallyDrop::new(packet);
+        let _ = PURGED.try_with(|purged| purged.borrow_mut().as_mut().map(|purged| purged.push(packet)));
     }
 }
 
@@ -140,39 +194,39 @@ const CE: u8 = 0b11;
 
 impl Packet for Held {
     fn flow(&self) -> FlowKey {
-        FlowKey::new(self.0.flow)
+        FlowKey::new(self.flow)
     }
     fn bytes(&self) -> u32 {
-        self.0.bytes.max(1)
+        self.bytes.get()
     }
     fn ecn_capable(&self) -> bool {
-        self.0.tos & CE != 0
+        self.tos & CE != 0
     }
     fn mark_ce(&mut self) {
-        self.0.tos |= CE;
+        self.tos |= CE;
     }
     fn source_host(&self) -> u64 {
-        if self.0.source == 0 { self.0.flow } else { self.0.source }
+        if self.source == 0 { self.flow } else { self.source }
     }
     fn destination_host(&self) -> u64 {
-        if self.0.destination == 0 { self.0.flow } else { self.0.destination }
+        if self.destination == 0 { self.flow } else { self.destination }
     }
     fn class(&self) -> u8 {
-        self.0.tos & !CE
+        self.tos & !CE
     }
     fn clear_class(&mut self) {
-        self.0.tos &= CE;
+        self.tos &= CE;
     }
     fn l4s(&self) -> bool {
-        self.0.tos & 1 != 0
+        self.tos & 1 != 0
     }
     fn label(&self) -> u64 {
-        self.0.label
+        self.label
     }
     fn set_label(&mut self, bits_per_second: u64) {
-        self.0.label = bits_per_second;
+        self.label = bits_per_second;
     }
     fn responsive(&self) -> bool {
-        self.0.flags & FL_UNRESPONSIVE == 0
+        self.flags & FL_UNRESPONSIVE == 0
     }
 }

@@ -97,7 +97,7 @@ pub unsafe extern "C" fn fl_queue_free(queue: *mut fl_queue) {
 
 /// Offers a packet to the queue at `now`, in nanoseconds; a time before an earlier one counts as that. Returns 0 if it
 /// is in the queue; the reason, from 1 on, if it was dropped, of which the event function has been told; or FL_DEAD,
-/// and then the packet is still the caller's. A packet of 0 bytes counts as one of 1 byte.
+/// and then the packet is still the caller's. A packet of 0 bytes counts as one of 1 byte, and comes back as one.
 ///
 /// # Safety
 /// `queue` is NULL, or from fl_queue_new and not freed; `packet` is NULL, or points to a packet.
@@ -109,10 +109,14 @@ pub unsafe extern "C" fn fl_enqueue(queue: *mut fl_queue, now: u64, packet: *con
         return FL_DEAD;
     }
     // The caller's packet is copied before its event function can free it.
-    // SAFETY: the caller promises it.
-    let packet = unsafe { packet.read() };
-    queue.told.arrival = Some(packet.handle);
-    let fate = queue.call(now, |queue, now| queue.discipline.get_mut().enqueue(now, Held(packet), &mut queue.told));
+    let fate = queue.call(now, |queue, now| {
+        let discipline = queue.discipline.get_mut();
+        // SAFETY: the caller promises it.
+        unsafe {
+            queue.told.arrival = Some((*packet).handle);
+            discipline.enqueue(now, Held::enter(packet), &mut queue.told)
+        }
+    });
     match fate {
         Some(Fate::Queued | Fate::Marked(_)) => 0,
         Some(Fate::Dropped(reason)) => number_of(reason) as i32,
@@ -142,9 +146,11 @@ pub unsafe extern "C" fn fl_enqueue_burst(
         let discipline = queue.discipline.get_mut();
         while taken < count {
             // SAFETY: `taken` is below `count`, and the caller promises so many.
-            let packet = unsafe { packets.add(taken).read() };
-            queue.told.arrival = Some(packet.handle);
-            discipline.enqueue(now, Held(packet), &mut queue.told);
+            unsafe {
+                let packet = packets.add(taken);
+                queue.told.arrival = Some((*packet).handle);
+                discipline.enqueue(now, Held::enter(packet), &mut queue.told);
+            }
             taken += 1;
         }
     });
@@ -166,15 +172,15 @@ pub unsafe extern "C" fn fl_dequeue(queue: *mut fl_queue, now: u64, packet: *mut
     if packet.is_null() {
         return FL_DEAD;
     }
-    match queue.call(now, fl_queue::dequeue) {
-        Some(Some(next)) => {
+    let given = queue.call(now, |queue, now| match queue.dequeue(now) {
+        Some(next) => {
             // SAFETY: the caller promises it.
-            unsafe { packet.write(next) };
+            unsafe { next.leave(packet) };
             1
         }
-        Some(None) => 0,
-        None => FL_DEAD,
-    }
+        None => 0,
+    });
+    given.unwrap_or(FL_DEAD)
 }
 
 /// Takes up to `room` packets as fl_dequeue does, at the same time. Returns how many there were.
@@ -197,7 +203,7 @@ pub unsafe extern "C" fn fl_dequeue_burst(
     queue.call(now, |queue, now| {
         let mut give = |packet: Held| {
             // SAFETY: `count` is below `room`, and the caller promises so many.
-            unsafe { packets.add(count).write(packet.leave()) };
+            unsafe { packet.leave(packets.add(count)) };
             count += 1;
             count < room
         };
@@ -343,14 +349,17 @@ impl fl_queue {
         match catch_unwind(AssertUnwindSafe(|| act(self))) {
             Ok(answer) => Some(answer),
             Err(panic) => {
-                self.die(&*panic);
+                self.die(panic);
                 None
             }
         }
     }
 
+    /// Ends the queue. The panic is freed here, so that a caller keeps nothing of it in registers.
     #[cold]
-    fn die(&mut self, panic: &(dyn Any + Send)) {
+    #[inline(never)]
+    #[allow(clippy::needless_pass_by_value, reason = "frees it")]
+    fn die(&mut self, panic: Box<dyn Any + Send>) {
         let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         self.error = Some(text::for_c(&format!("the discipline panicked: {}", text.unwrap_or("it gave no message"))));
     }
@@ -361,11 +370,12 @@ impl fl_queue {
         Host { seed: self.host.seed.numbered(self.made), ..self.host }
     }
 
-    fn dequeue(&mut self, now: Time) -> Option<fl_packet> {
+    #[inline]
+    fn dequeue(&mut self, now: Time) -> Option<Held> {
         if self.next.is_some() {
-            return self.next.take().map(Held::leave);
+            return self.next.take();
         }
-        self.discipline.get_mut().dequeue(now, &mut self.told).map(Held::leave)
+        self.discipline.get_mut().dequeue(now, &mut self.told)
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -400,7 +410,10 @@ impl Discipline {
     fn get_mut(&mut self) -> &mut dyn Qdisc<Held> {
         match self {
             Self::First(discipline) => &mut **discipline,
-            Self::Replaced(discipline) => &mut **discipline,
+            Self::Replaced(discipline) => {
+                rare();
+                &mut **discipline
+            }
         }
     }
 
@@ -418,6 +431,10 @@ impl Discipline {
         }
     }
 }
+
+/// Makes the way to it one that few take: a jump, and no choice between two values each time.
+#[cold]
+const fn rare() {}
 
 /// Returns the parameters of `text`, and the discipline.
 fn built(text: &str, host: &Host) -> Result<(QdiscParameters, BoxQdisc<Held>), String> {

@@ -26,6 +26,7 @@ impl FlowHash {
     }
 
     /// Returns the bin of `key` among `bins`, uniformly distributed; 0 if there are none.
+    #[inline]
     pub(crate) const fn bin(&self, key: u64, bins: u32) -> u32 {
         // The high half of a product takes no division and is as even as 32 bits allow.
         (((self.bits(key) >> 32) * bins as u64) >> 32) as u32

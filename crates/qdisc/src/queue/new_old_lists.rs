@@ -61,6 +61,7 @@ impl NewOldLists {
     }
 
     /// Notes that `queue` has a packet to send: an inactive queue becomes new.
+    #[inline]
     pub(crate) fn activate(&mut self, queue: usize) {
         if self.queues[queue].list == Membership::Inactive {
             self.queues[queue].credit = self.quantum;

@@ -186,6 +186,7 @@ impl CodelCore {
     /// Tells whether the state of a queue that is empty at `now` need not be kept: one that begins anew decides alike.
     ///
     /// Outside of the dropping state, a queue remembers only the rate of its signals, for [`MEMORY`] intervals.
+    #[inline]
     pub(crate) fn is_at_rest(&self, parameters: &CodelParameters, now: Time) -> bool {
         !self.dropping && self.first_above == Time::MAX && (self.count == 0 || !self.is_recent(parameters, now))
     }

@@ -34,6 +34,7 @@ type FlowHint = u8;
 const HOLE: FlowHint = 0;
 
 /// Returns the hint for packets of `flow`.
+#[inline]
 fn hint(flow: FlowKey) -> FlowHint {
     // The highest bits of a product with an odd number depend on every bit: Fibonacci hashing (Knuth, TAOCP 6.4).
     let hash = flow.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -174,7 +175,10 @@ impl<P: Packet> Fifo<P> {
         self.packets += 1;
         self.bytes += u64::from(bytes);
         self.hints[at] = hint;
-        self.slots[slot] = Some(packet);
+        let free = self.slots[slot].replace(packet);
+        debug_assert!(free.is_none());
+        // Nothing to drop, which the compiler does not know.
+        core::mem::forget(free);
     }
 
     /// Removes and returns the oldest packet.
