@@ -79,6 +79,46 @@ class Delays
     int64_t m_count{0};
 };
 
+/// The packets that wait, as a mean over time.
+class QueueLength
+{
+  public:
+    /**
+     * \param queue the discipline
+     * \param from the time from which on it counts
+     */
+    QueueLength(Ptr<QueueDisc> queue, Time from)
+        : m_since(from)
+    {
+        queue->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&QueueLength::Changes, this));
+    }
+
+    /**
+     * \param from the time from which it was counted
+     * \return the mean until now in packets
+     */
+    double GetMean(Time from)
+    {
+        Changes(m_packets, m_packets);
+        return m_sum / (Simulator::Now() - from).GetSeconds();
+    }
+
+  private:
+    void Changes(uint32_t, uint32_t packets)
+    {
+        if (Simulator::Now() > m_since)
+        {
+            m_sum += m_packets * (Simulator::Now() - m_since).GetSeconds();
+            m_since = Simulator::Now();
+        }
+        m_packets = packets;
+    }
+
+    Time m_since;
+    uint32_t m_packets{0};
+    double m_sum{0};
+};
+
 /// The counts of which the differences are printed.
 struct Counts
 {
@@ -149,6 +189,7 @@ main(int argc, char** argv)
         queue = control.Install(line.Get(0)).Get(0);
     }
     Delays delays(queue, Seconds(warmup));
+    QueueLength length(queue, Seconds(warmup));
 
     Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.252");
     const Ipv4Address receiver = addresses.Assign(line).GetAddress(1);
@@ -206,12 +247,13 @@ main(int argc, char** argv)
     Simulator::Run();
     const Counts after = count();
     const double kilobits = 8 / 1000.0 / (duration - warmup);
-    std::printf("tcp %.0f kbit/s  udp %.0f kbit/s  delay %.2f ms  drops %u  marks %u\n",
+    std::printf("tcp %.0f kbit/s  udp %.0f kbit/s  delay %.2f ms  drops %u  marks %u  queue %.2f p\n",
                 (after.tcp - before.tcp) * kilobits,
                 (after.udp - before.udp) * kilobits,
                 delays.GetMean(),
                 after.drops - before.drops,
-                after.marks - before.marks);
+                after.marks - before.marks,
+                length.GetMean(Seconds(warmup)));
     if (reasons)
     {
         std::ostringstream text;
