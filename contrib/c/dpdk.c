@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* What a rate may be behind in nanoseconds before it counts as idle. */
-enum { BURST = 32, DESCRIPTORS = 512, BUFFERS = 8191, CACHE = 256, LATE = 100000 };
+enum { BURST = 32, DESCRIPTORS = 512, BUFFERS = 8191, CACHE = 256 };
 
 /* A dropped packet goes back to its pool. */
 static void on_event(void *ctx, uint64_t at, const fl_packet *packet, uint32_t reason, int32_t marked) {
@@ -69,7 +68,7 @@ int main(int count, char **words) {
     return 2;
   }
 
-  uint64_t hertz = rte_get_timer_hz(), begin = rte_get_timer_cycles(), free_at = 0, sent = 0, unsent = 0;
+  uint64_t hertz = rte_get_timer_hz(), begin = rte_get_timer_cycles(), sent = 0, unsent = 0;
   while (left > 0 && !fl_error(queue)) {
     struct rte_mbuf *buffers[BURST];
     fl_packet packets[BURST];
@@ -83,10 +82,8 @@ int main(int count, char **words) {
     left -= came;
 
     uint16_t going = 0;
-    if (free_at + LATE < now) free_at = now;
-    while (going < BURST && free_at <= now && fl_dequeue(queue, now, &packets[going]) == 1) {
+    while (going < BURST && fl_transmit(queue, now, &packets[going]) == 1) {
       buffers[going] = (struct rte_mbuf *)(uintptr_t)packets[going].handle;
-      free_at += packets[going].bytes * UINT64_C(8000000000) / rate;
       going++;
     }
     uint16_t gone = rte_eth_tx_burst(1, 0, buffers, going);

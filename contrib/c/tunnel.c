@@ -22,9 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The outer headers, IPv4 and UDP; the largest packet; how long the program may sleep too long without losing rate, in
- * nanoseconds; how many packets it reads before it looks at the clock again. */
-enum { HEADERS = 28, ROOM = 65536 - HEADERS, LATE = 5000000, BATCH = 64 };
+/* The outer headers, IPv4 and UDP; the largest packet; how many packets are read before the clock is read again. */
+enum { HEADERS = 28, ROOM = 65536 - HEADERS, BATCH = 64 };
 
 struct packet {
   size_t bytes;
@@ -119,7 +118,7 @@ static int open_peer(const char *port, const char *peer) {
 }
 
 int main(int count, char **words) {
-  uint64_t random[2], rate = count == 6 ? strtoull(words[4], NULL, 10) : 0, free_at = 0;
+  uint64_t random[2], rate = count == 6 ? strtoull(words[4], NULL, 10) : 0;
   if (!rate) return fputs("tunnel DEV PORT PEER:PORT RATE DISCIPLINE: RATE is in bit/s\n", stderr), 2;
   char error[400];
   /* Senders can guess neither where their packets fall nor which ones are dropped. */
@@ -144,23 +143,19 @@ int main(int count, char **words) {
 
   while (!stopped) {
     fl_packet packet;
-    fl_status status;
-    uint64_t at;
-    while ((at = now()) >= free_at && fl_dequeue(queue, at, &packet) == 1) {
+    while (fl_transmit(queue, now(), &packet) == 1) {
       struct packet *next = (void *)(uintptr_t)packet.handle;
       set_tos(next->data, packet.tos);
       /* A datagram that is lost on its way is nothing new to the packet in it. */
       if (send(peer, next->data, next->bytes, 0) < 0 && errno == EMSGSIZE) perror("tunnel: lower the MTU");
       free(next);
-      /* After a short wait the link has sent in the meantime; after a long one it was idle. */
-      free_at = (at - free_at < LATE ? free_at : at) + packet.bytes * UINT64_C(8000000000) / rate;
     }
-    /* Wait for packets; where some wait in the queue, until the link is free and the discipline lets one go. */
-    if (fl_get_status(queue, &status)) break;
-    uint64_t next = at < free_at ? free_at : status.ready_at, wait = next > at ? next - at : 0;
+    if (fl_error(queue)) break;
+    /* Wait for packets, or until the link may send the next one. */
+    uint64_t next = fl_transmit_at(queue), at = now(), wait = next > at ? next - at : 0;
     struct timespec timeout = {.tv_sec = wait / 1000000000, .tv_nsec = wait % 1000000000};
     struct pollfd ready[] = {{.fd = device, .events = POLLIN}, {.fd = peer, .events = POLLIN}};
-    if (ppoll(ready, 2, status.packets ? &timeout : NULL, &before) <= 0) continue;
+    if (ppoll(ready, 2, next < UINT64_MAX ? &timeout : NULL, &before) <= 0) continue;
     if (ready[0].revents & POLLERR) break; /* The device is gone. */
     if (ready[0].revents) read_device(device, queue, random[1]);
     if (ready[1].revents) read_peer(peer, device);

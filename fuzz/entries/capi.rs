@@ -9,7 +9,7 @@ use fairlane_capi::{
     FL_REASON_PURGED, FL_UNRESPONSIVE, fl_change, fl_classify, fl_count, fl_counters, fl_dequeue, fl_dequeue_burst,
     fl_enqueue, fl_enqueue_burst, fl_error, fl_explain, fl_get_counters, fl_get_reason, fl_get_status, fl_kinds,
     fl_link_rate, fl_packet, fl_peek_bytes, fl_purge, fl_queue, fl_queue_free, fl_queue_new, fl_ready_at,
-    fl_reason_name, fl_status,
+    fl_reason_name, fl_status, fl_transmit, fl_transmit_at,
 };
 
 /// Reads a script from `bytes` and follows it. Every handle must come back once, and all counts must agree.
@@ -157,7 +157,7 @@ impl Caller {
     fn follow(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         let queue = self.queue;
         while !u.is_empty() {
-            match u.int_in_range(0..=19_u8)? {
+            match u.int_in_range(0..=20_u8)? {
                 0..=4 => self.enqueue(u, 1)?,
                 5 => self.enqueue(u, 8)?,
                 6..=8 => self.dequeue(1),
@@ -179,6 +179,7 @@ impl Caller {
                 16 => self.change(u)?,
                 17 => self.purge(),
                 18 => explain(u)?,
+                19 => self.transmit(),
                 _ => classify(u)?,
             }
             self.check();
@@ -227,6 +228,20 @@ impl Caller {
         if count < room && !self.books().queued.is_empty() {
             // SAFETY: the queue is alive.
             assert!(unsafe { fl_ready_at(self.queue) } > self.now, "a packet that may leave did not");
+        }
+    }
+
+    fn transmit(&mut self) {
+        let mut packet = fl_packet::default();
+        // SAFETY: the queue is alive, and the packet can be written.
+        let (answer, next) =
+            unsafe { (fl_transmit(self.queue, self.now, &raw mut packet), fl_transmit_at(self.queue)) };
+        if answer == 1 {
+            self.books().take(&packet);
+            add(&mut self.books().departed, &packet);
+        } else {
+            assert_eq!(answer, 0, "the queue is alive");
+            assert!(next > self.now || self.now == u64::MAX, "the link is to ask again at once");
         }
     }
 

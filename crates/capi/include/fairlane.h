@@ -268,12 +268,31 @@ size_t fl_dequeue_burst(struct fl_queue *queue, uint64_t now, struct fl_packet *
 
 /*
  Returns the bytes of the packet that leaves next at `now`, which then waits outside of the discipline; 0 if there is
- none, or if the queue is dead. A shaper asks for it.
+ none, or if the queue is dead.
 
  Undefined unless:
  As fl_enqueue.
  */
 uint32_t fl_peek_bytes(struct fl_queue *queue, uint64_t now);
+
+/*
+ Takes the next packet as fl_dequeue does, once the link has sent the one before it: packets leave at the link's rate
+ of fl_queue_new or fl_link_rate. Time without a packet to send is lost. A call that comes late is made up for by the
+ next ones, unless it is late by more than 50 ms. From the first call on, use fl_dequeue no more for this queue.
+
+ Undefined unless:
+ As fl_dequeue.
+ */
+int32_t fl_transmit(struct fl_queue *queue, uint64_t now, struct fl_packet *packet);
+
+/*
+ Returns when to call fl_transmit, in nanoseconds: the link becomes free, or the discipline may let a packet leave;
+ UINT64_MAX if nothing can happen before the next packet comes. It holds until the next call that changes the queue.
+
+ Undefined unless:
+ As fl_enqueue.
+ */
+uint64_t fl_transmit_at(struct fl_queue *queue);
 
 /*
  Returns when a packet may leave, in nanoseconds, after fl_dequeue gave none although packets wait; UINT64_MAX if

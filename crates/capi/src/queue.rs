@@ -6,9 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{mem, ptr};
 
 use fairlane_qdisc::{
-    BoxQdisc, Counters, Fate, Host, Packet as _, Qdisc, QdiscParameters, Rate, ReplaceableQdisc, Seed, Status, Time,
+    BoxQdisc, Counters, Fate, Host, Packet as _, Qdisc as _, QdiscParameters, Rate, Seed, Shaper, Status, Time,
 };
 
+use self::line::Line;
 use crate::packet::{Held, Told, fl_event, fl_packet, number_of};
 use crate::text;
 
@@ -17,9 +18,10 @@ pub const FL_DEAD: i32 = -1;
 
 /// A queue. One thread at a time may use it; different queues have nothing in common.
 pub struct fl_queue {
-    discipline: Discipline,
-    /// The packet that leaves next, if that has been asked for.
-    next: Option<Held>,
+    /// The packets, and the link of fl_transmit.
+    shaper: Shaper<Line>,
+    /// The link is told of arrivals: fl_transmit is used.
+    paced: bool,
     host: Host,
     parameters: QdiscParameters,
     /// The queues that have been made of it: each has another seed.
@@ -27,13 +29,6 @@ pub struct fl_queue {
     /// The error that ended it.
     error: Option<CString>,
     told: Told,
-}
-
-/// The discipline of a queue.
-enum Discipline {
-    First(BoxQdisc<Held>),
-    /// Disciplines that were replaced, with the packets that they still have, and the present one.
-    Replaced(Box<ReplaceableQdisc<Held>>),
 }
 
 /// Creates a queue as `text` describes it: a discipline and its parameters, "choke limit=300p min=100p", between spaces
@@ -56,13 +51,14 @@ pub unsafe extern "C" fn fl_queue_new(
     error: *mut c_char,
     room: usize,
 ) -> *mut fl_queue {
-    let host = Host { rate: Rate::from_bits_per_second(rate), seed: Seed::new(seed) };
+    let rate = Rate::from_bits_per_second(rate);
+    let host = Host { rate, seed: Seed::new(seed) };
     // SAFETY: the caller promises it.
     let made = unsafe { text::read(text) }.and_then(|text| built(text, &host));
     match made {
         Ok((parameters, discipline)) => Box::into_raw(Box::new(fl_queue {
-            discipline: Discipline::First(discipline),
-            next: None,
+            shaper: Shaper::new(Line::new(discipline), rate),
+            paced: false,
             host,
             parameters,
             made: 1,
@@ -88,10 +84,10 @@ pub unsafe extern "C" fn fl_queue_free(queue: *mut fl_queue) {
     }
     // SAFETY: the caller promises that it is from `Box::into_raw` and used no more.
     let queue = unsafe { Box::from_raw(queue) };
-    let fl_queue { discipline, next, mut told, .. } = *queue;
+    let fl_queue { shaper, mut told, .. } = *queue;
     told.purging(|| {
         // A queue that an error has ended may not be able to free its parts.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop((discipline, next))));
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(shaper)));
     });
 }
 
@@ -110,7 +106,11 @@ pub unsafe extern "C" fn fl_enqueue(queue: *mut fl_queue, now: u64, packet: *con
     }
     // The caller's packet is copied before its event function can free it.
     let fate = queue.call(now, |queue, now| {
-        let discipline = queue.discipline.get_mut();
+        if queue.paced {
+            // SAFETY: the caller promises it.
+            return unsafe { queue.enqueue_paced(now, packet) };
+        }
+        let discipline = queue.shaper.queue_mut().discipline.get_mut();
         // SAFETY: the caller promises it.
         unsafe {
             queue.told.arrival = Some((*packet).handle);
@@ -143,7 +143,12 @@ pub unsafe extern "C" fn fl_enqueue_burst(
     }
     let mut taken = 0;
     let done = queue.call(now, |queue, now| {
-        let discipline = queue.discipline.get_mut();
+        while taken < count && queue.paced {
+            // SAFETY: `taken` is below `count`, and the caller promises so many.
+            unsafe { queue.enqueue_paced(now, packets.add(taken)) };
+            taken += 1;
+        }
+        let discipline = queue.shaper.queue_mut().discipline.get_mut();
         while taken < count {
             // SAFETY: `taken` is below `count`, and the caller promises so many.
             unsafe {
@@ -172,14 +177,9 @@ pub unsafe extern "C" fn fl_dequeue(queue: *mut fl_queue, now: u64, packet: *mut
     if packet.is_null() {
         return FL_DEAD;
     }
-    let given = queue.call(now, |queue, now| match queue.dequeue(now) {
-        Some(next) => {
-            // SAFETY: the caller promises it.
-            unsafe { next.leave(packet) };
-            1
-        }
-        None => 0,
-    });
+    // SAFETY: the caller promises it.
+    let given =
+        queue.call(now, |queue, now| unsafe { give(queue.shaper.queue_mut().take(now, &mut queue.told), packet) });
     given.unwrap_or(FL_DEAD)
 }
 
@@ -207,17 +207,18 @@ pub unsafe extern "C" fn fl_dequeue_burst(
             count += 1;
             count < room
         };
-        if room == 0 || queue.next.take().is_some_and(|next| !give(next)) {
+        let line = queue.shaper.queue_mut();
+        if room == 0 || line.next.take().is_some_and(|next| !give(next)) {
             return;
         }
-        let discipline = queue.discipline.get_mut();
+        let discipline = line.discipline.get_mut();
         while discipline.dequeue(now, &mut queue.told).is_some_and(&mut give) {}
     });
     count
 }
 
 /// Returns the bytes of the packet that leaves next at `now`, which then waits outside of the discipline; 0 if there is
-/// none, or if the queue is dead. A shaper asks for it.
+/// none, or if the queue is dead.
 ///
 /// # Safety
 /// As fl_enqueue.
@@ -226,12 +227,50 @@ pub unsafe extern "C" fn fl_peek_bytes(queue: *mut fl_queue, now: u64) -> u32 {
     // SAFETY: the caller promises it.
     let Some(queue) = (unsafe { queue.as_mut() }) else { return 0 };
     let peeked = queue.call(now, |queue, now| {
-        if queue.next.is_none() {
-            queue.next = queue.discipline.get_mut().dequeue(now, &mut queue.told);
+        let line = queue.shaper.queue_mut();
+        if line.next.is_none() {
+            line.next = line.discipline.get_mut().dequeue(now, &mut queue.told);
         }
-        queue.next.as_ref().map_or(0, |packet| packet.bytes())
+        line.next.as_ref().map_or(0, |packet| packet.bytes())
     });
     peeked.unwrap_or(0)
+}
+
+/// Takes the next packet as fl_dequeue does, once the link has sent the one before it: packets leave at the link's rate
+/// of fl_queue_new or fl_link_rate. Time without a packet to send is lost. A call that comes late is made up for by the
+/// next ones, unless it is late by more than 50 ms. From the first call on, use fl_dequeue no more for this queue.
+///
+/// # Safety
+/// As fl_dequeue.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_transmit(queue: *mut fl_queue, now: u64, packet: *mut fl_packet) -> i32 {
+    // SAFETY: the caller promises it.
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return FL_DEAD };
+    if packet.is_null() {
+        return FL_DEAD;
+    }
+    let given = queue.call(now, |queue, now| {
+        queue.pace();
+        // SAFETY: the caller promises it.
+        unsafe { give(queue.shaper.dequeue(now, &mut queue.told), packet) }
+    });
+    given.unwrap_or(FL_DEAD)
+}
+
+/// Returns when to call fl_transmit, in nanoseconds: the link becomes free, or the discipline may let a packet leave;
+/// UINT64_MAX if nothing can happen before the next packet comes. It holds until the next call that changes the queue.
+///
+/// # Safety
+/// As fl_enqueue.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fl_transmit_at(queue: *mut fl_queue) -> u64 {
+    // SAFETY: the caller promises it.
+    let Some(queue) = (unsafe { queue.as_mut() }) else { return u64::MAX };
+    let next = queue.ask(|queue| {
+        queue.pace();
+        queue.shaper.next()
+    });
+    next.flatten().map_or(u64::MAX, Time::as_nanos)
 }
 
 /// Returns when a packet may leave, in nanoseconds, after fl_dequeue gave none although packets wait; UINT64_MAX if
@@ -258,7 +297,7 @@ pub unsafe extern "C" fn fl_link_rate(queue: *mut fl_queue, bits: u64) {
     {
         queue.ask(|queue| {
             queue.host.rate = Rate::from_bits_per_second(bits);
-            queue.discipline.get_mut().link_rate(queue.host.rate);
+            queue.shaper.set_rate(queue.host.rate);
         });
     }
 }
@@ -280,7 +319,7 @@ pub unsafe extern "C" fn fl_change(queue: *mut fl_queue, text: *const c_char, er
             unsafe { text::read(text) }.and_then(|text| built(text, &queue.another_host())).and_then(|made| {
                 let dead = queue.ask(|queue| {
                     queue.parameters = made.0;
-                    queue.discipline.replace(made.1);
+                    queue.shaper.queue_mut().discipline.replace(made.1);
                 });
                 dead.ok_or_else(|| "the queue is dead".to_owned())
             })
@@ -311,9 +350,8 @@ pub unsafe extern "C" fn fl_purge(queue: *mut fl_queue, now: u64) -> usize {
         // What built once builds again; only a rate that has changed since could be refused.
         let host = queue.another_host();
         let Ok(discipline) = queue.parameters.build(&host) else { return 0 };
-        let before = mem::replace(&mut queue.discipline, Discipline::First(discipline));
-        let next = queue.next.take();
-        queue.told.purging(|| drop((before, next)));
+        let before = mem::replace(queue.shaper.queue_mut(), Line::new(discipline));
+        queue.told.purging(|| drop(before));
         packets
     });
     purged.unwrap_or(0)
@@ -370,71 +408,55 @@ impl fl_queue {
         Host { seed: self.host.seed.numbered(self.made), ..self.host }
     }
 
-    #[inline]
-    fn dequeue(&mut self, now: Time) -> Option<Held> {
-        if self.next.is_some() {
-            return self.next.take();
-        }
-        self.discipline.get_mut().dequeue(now, &mut self.told)
-    }
-
     pub(crate) fn status(&self) -> Status {
-        let (mut status, (packets, bytes)) = (self.discipline.get().status(), self.peeked());
-        status.packets += packets as usize;
-        status.bytes += bytes;
-        // The packet that has been asked for may leave.
-        status.ready_at = status.ready_at.filter(|_| packets == 0);
-        status
+        self.shaper.queue().status()
     }
 
     pub(crate) fn counters(&self) -> &Counters {
-        self.discipline.get().counters()
+        self.shaper.queue().counters()
     }
 
     /// Returns the packets and bytes that have left the discipline and not the queue.
     pub(crate) fn peeked(&self) -> (u64, u64) {
-        self.next.as_ref().map_or((0, 0), |next| (1, u64::from(next.bytes())))
+        self.shaper.queue().peeked()
     }
-}
 
-impl Discipline {
-    #[inline]
-    fn get(&self) -> &dyn Qdisc<Held> {
-        match self {
-            Self::First(discipline) => &**discipline,
-            Self::Replaced(discipline) => &**discipline,
+    /// Tells the link of arrivals from now on, and first of those that there were.
+    fn pace(&mut self) {
+        if !mem::replace(&mut self.paced, true) {
+            self.shaper.hold(Time::from_nanos(self.told.now));
         }
     }
 
-    #[inline]
-    fn get_mut(&mut self) -> &mut dyn Qdisc<Held> {
-        match self {
-            Self::First(discipline) => &mut **discipline,
-            Self::Replaced(discipline) => {
-                rare();
-                &mut **discipline
-            }
-        }
-    }
-
-    /// Sends arrivals to `newest` from now on.
-    fn replace(&mut self, newest: BoxQdisc<Held>) {
-        match self {
-            Self::Replaced(discipline) => discipline.replace(newest),
-            Self::First(first) => {
-                let before = mem::replace(first, newest);
-                if let Self::First(newest) = mem::replace(self, Self::Replaced(Box::new(ReplaceableQdisc::new(before))))
-                {
-                    self.replace(newest);
-                }
-            }
+    /// Offers a packet, of which the link is told.
+    ///
+    /// # Safety
+    /// `packet` points to a packet.
+    #[inline(never)]
+    unsafe fn enqueue_paced(&mut self, now: Time, packet: *const fl_packet) -> Fate {
+        // SAFETY: the caller promises it.
+        unsafe {
+            self.told.arrival = Some((*packet).handle);
+            self.shaper.enqueue(now, Held::enter(packet), &mut self.told)
         }
     }
 }
 
-/// Makes the way to it one that few take: a jump, and no choice between two values each time.
-#[cold]
-const fn rare() {}
+/// Writes the packet that leaves, if there is one, to `to`, and returns how many there are.
+///
+/// # Safety
+/// `to` can be written.
+#[inline]
+unsafe fn give(packet: Option<Held>, to: *mut fl_packet) -> i32 {
+    match packet {
+        Some(packet) => {
+            // SAFETY: the caller promises it.
+            unsafe { packet.leave(to) };
+            1
+        }
+        None => 0,
+    }
+}
 
 /// Returns the parameters of `text`, and the discipline.
 fn built(text: &str, host: &Host) -> Result<(QdiscParameters, BoxQdisc<Held>), String> {
@@ -445,5 +467,6 @@ fn built(text: &str, host: &Host) -> Result<(QdiscParameters, BoxQdisc<Held>), S
     })
 }
 
+mod line;
 #[cfg(test)]
 mod tests;

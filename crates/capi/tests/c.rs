@@ -144,6 +144,7 @@ names: limit purged 1 1
 NULL: -1 -1 -1 -1
 NULL: 0 0 0 1
 NULL: -1 -1 0 -1 1
+NULL: -1 -1 1
 explain: 1 choke
 explain: -1, 1
 classify: 0 60 185 5 1
@@ -184,7 +185,7 @@ fn valgrind_finds_nothing() -> Outcome {
 #[test]
 fn sanitizers_find_nothing() -> Outcome {
     let program = checks("sanitized", &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"])?;
-    for mode in ["all", "bursts", "many", "errors"] {
+    for mode in ["all", "bursts", "many", "threads", "errors"] {
         let output = Command::new(&program).arg(mode).output()?;
         assert!(output.status.success(), "{mode}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -267,7 +268,7 @@ fn an_installed_library_can_be_used() -> Outcome {
     let symbols = text(Command::new("nm").args(["-D", "--defined-only"]).arg(library).output()?)?;
     let names = symbols.lines().filter_map(|line| line.split_whitespace().last());
     let names: Vec<&str> = names.filter(|name| name.starts_with("fl_")).collect();
-    assert_eq!(names.len(), 20, "{names:?}");
+    assert_eq!(names.len(), 22, "{names:?}");
     for name in names {
         assert!(header.contains(&format!("{name}(")) && page.contains(&format!(".Fn {name} ")), "{name}");
     }

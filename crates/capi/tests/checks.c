@@ -202,6 +202,8 @@ static int errors(void) {
          fl_peek_bytes(NULL, 0), fl_ready_at(NULL) == UINT64_MAX);
   printf("NULL: %d %d %zu %d %d\n", fl_get_status(queue, NULL), fl_get_counters(NULL, NULL), fl_purge(NULL, 0),
          fl_change(NULL, "choke", NULL, 0), fl_error(queue) == NULL);
+  printf("NULL: %d %d %d\n", fl_transmit(NULL, 0, &packet), fl_transmit(queue, 0, NULL),
+         fl_transmit_at(NULL) == UINT64_MAX);
   fl_link_rate(queue, 0);
   fl_link_rate(NULL, 1);
   fl_queue_free(NULL);

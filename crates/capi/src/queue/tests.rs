@@ -1,6 +1,6 @@
 //! Dead queues, packets that have been asked for, changes and purges.
 
-use fairlane_qdisc::{DropSink, Fate, Reason};
+use fairlane_qdisc::{DropSink, Fate, Qdisc, Reason};
 
 use super::*;
 
@@ -70,7 +70,7 @@ fn dead_queues_give_each_packet_back_once() {
         // SAFETY: the text ends with a zero, and the event function can be called with the list.
         unsafe {
             let queue = fl_queue_new(c"droptail".as_ptr(), 0, 1, Some(tell), ctx, ptr::null_mut(), 0);
-            (*queue).discipline = Discipline::First(Box::new(Failing { drops, ..Failing::default() }));
+            *(*queue).shaper.queue_mut() = Line::new(Box::new(Failing { drops, ..Failing::default() }));
             let packets = [7, 8, 9].map(|handle| fl_packet { handle, bytes: 1, ..fl_packet::default() });
             if burst {
                 assert_eq!(fl_enqueue_burst(queue, 0, packets.as_ptr(), 3), if drops { 3 } else { 2 });
@@ -119,6 +119,48 @@ fn a_packet_that_was_asked_for_may_leave() {
         assert_eq!((fl_dequeue(queue, 1, &raw mut out), fl_ready_at(queue)), (0, 12_000_000));
         assert_eq!((fl_peek_bytes(queue, 12_000_000), fl_ready_at(queue)), (1500, u64::MAX));
         assert_eq!(fl_dequeue(queue, 12_000_000, &raw mut out), 1);
+        fl_queue_free(queue);
+    }
+}
+
+/// A link of 1 Mbit/s sends a packet of 1000 bytes in 8 ms. Would catch a first packet that waits, or that the link sends
+/// at the time of the program's first question alone; idle time that is saved up; and a packet that was asked for or was
+/// counted twice.
+#[test]
+fn packets_leave_at_the_rate_of_the_link() {
+    let new = || queue(c"droptail");
+    let queue = new();
+    let mut out = fl_packet::default();
+    // SAFETY: the queue is from fl_queue_new, and the packet can be written.
+    unsafe {
+        assert_eq!(
+            (fl_transmit_at(queue), fl_transmit(queue, 5, &raw mut out), fl_transmit_at(queue)),
+            (0, 0, u64::MAX)
+        );
+        fl_queue_free(queue);
+    }
+    let queue = new();
+    assert_eq!(filled(queue, 3), 3);
+    let mut at = |now| {
+        // SAFETY: the queue is from fl_queue_new, and the packet can be written.
+        unsafe { (fl_transmit(queue, now, &raw mut out), fl_transmit_at(queue)) }
+    };
+    let millisecond = 1_000_000;
+    assert_eq!((at(0), at(0)), ((1, 8 * millisecond), (0, 8 * millisecond)));
+    assert_eq!((at(9 * millisecond), at(10 * millisecond)), ((1, 16 * millisecond), (0, 16 * millisecond)));
+    // SAFETY: the queue is from fl_queue_new.
+    unsafe {
+        assert_eq!((fl_peek_bytes(queue, 10 * millisecond), fl_transmit_at(queue)), (1000, 16 * millisecond));
+        fl_link_rate(queue, 2_000_000);
+    }
+    assert_eq!((at(16 * millisecond), at(20 * millisecond)), ((1, 20 * millisecond), (0, u64::MAX)));
+    let packets = [fl_packet { bytes: 1000, ..fl_packet::default() }; 2];
+    // SAFETY: there are two packets.
+    unsafe { assert_eq!(fl_enqueue_burst(queue, 100 * millisecond, packets.as_ptr(), 2), 2) };
+    assert_eq!((at(100 * millisecond), at(100 * millisecond)), ((1, 104 * millisecond), (0, 104 * millisecond)));
+    // SAFETY: the queue is from fl_queue_new, and freed once.
+    unsafe {
+        assert_eq!(((*queue).status().packets, (*queue).counters().departed.packets), (1, 4));
         fl_queue_free(queue);
     }
 }

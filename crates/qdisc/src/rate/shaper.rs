@@ -112,12 +112,10 @@ impl<Q> Shaper<Q> {
         self.queue.link_rate(rate);
     }
 
-    /// Keeps the link from sending before `until`.
+    /// Keeps the link from sending before `until`. It then asks for a packet.
     pub fn hold(&mut self, until: Time) {
         self.link.wake(until);
-        if self.asks < Time::MAX {
-            self.asks = self.asks.max(until);
-        }
+        self.asks = self.next().map_or(until, |asks| asks.max(until));
     }
 
     /// Returns the discipline.
@@ -126,8 +124,8 @@ impl<Q> Shaper<Q> {
         &self.queue
     }
 
-    /// Returns the discipline for changes of its parameters. Packets that it then lets leave earlier leave at the time
-    /// that it gave before, or after the next arrival.
+    /// Returns the discipline for changes. Packets that it then lets leave earlier leave at the time that it gave
+    /// before, or after the next arrival or [`hold`](Self::hold).
     pub const fn queue_mut(&mut self) -> &mut Q {
         &mut self.queue
     }
