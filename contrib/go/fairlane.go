@@ -214,6 +214,21 @@ func (q *Queue) DequeueBurst(now time.Duration, packets []Packet) int {
 	return int(count)
 }
 
+// Transmit takes the next packet once the link has sent the one before it, so packets leave at the rate of the link. Use it or Dequeue,
+// not both.
+func (q *Queue) Transmit(now time.Duration) (packet Packet, ok bool) {
+	ok = C.fl_transmit(q.queue, nanoseconds(now), inC(&packet)) == 1
+	q.tell()
+	return packet, ok
+}
+
+// TransmitAt returns when to call Transmit; false if nothing can happen before the next packet comes.
+func (q *Queue) TransmitAt() (time.Duration, bool) {
+	defer runtime.KeepAlive(q)
+	at := uint64(C.fl_transmit_at(q.queue))
+	return time.Duration(min(at, math.MaxInt64)), at != math.MaxUint64
+}
+
 // ReadyAt returns when a packet may leave although Dequeue gave none; false if nothing is held back.
 func (q *Queue) ReadyAt() (time.Duration, bool) {
 	defer runtime.KeepAlive(q)

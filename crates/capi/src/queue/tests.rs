@@ -123,9 +123,8 @@ fn a_packet_that_was_asked_for_may_leave() {
     }
 }
 
-/// A link of 1 Mbit/s sends a packet of 1000 bytes in 8 ms. Would catch a first packet that waits, or that the link sends
-/// at the time of the program's first question alone; idle time that is saved up; and a packet that was asked for or was
-/// counted twice.
+/// A link of 1 Mbit/s sends a packet of 1000 bytes in 8 ms. Would catch a first packet that waits, idle time that is
+/// saved up, arrivals in a burst of which the link is not told, and a packet that was asked for and leaves too soon.
 #[test]
 fn packets_leave_at_the_rate_of_the_link() {
     let new = || queue(c"droptail");
