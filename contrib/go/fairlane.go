@@ -148,10 +148,11 @@ func (q *Queue) Close() {
 
 // tell passes the events of a call on.
 func (q *Queue) tell() {
-	count := int(q.told.count)
-	if count == 0 {
+	// A closed queue tells nothing.
+	if q.told == nil || q.told.count == 0 {
 		return
 	}
+	count := int(q.told.count)
 	q.told.count = 0
 	if q.event == nil {
 		return

@@ -102,6 +102,45 @@ func TestMistakesAreErrors(t *testing.T) {
 	if _, err := queue.Enqueue(0, &Packet{Bytes: 1}); !errors.Is(err, ErrDead) {
 		t.Fatal(err)
 	}
+	var packets [2]Packet
+	if queue.EnqueueBurst(0, packets[:])+queue.DequeueBurst(0, packets[:])+queue.Purge(0) != 0 {
+		t.Fatal("a closed queue takes and gives packets")
+	}
+	_, dequeued := queue.Dequeue(0)
+	_, transmitted := queue.Transmit(0)
+	_, later := queue.TransmitAt()
+	if _, held := queue.ReadyAt(); dequeued || transmitted || later || held {
+		t.Fatal("a closed queue gives packets")
+	}
+}
+
+// A link of 1 Mbit/s sends 1000 bytes in 8 ms. Would catch packets that leave sooner, and a time that nobody can wait for.
+func TestPacketsLeaveAtTheRateOfTheLink(t *testing.T) {
+	queue, err := New("droptail", 1_000_000, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer queue.Close()
+	packets := [2]Packet{{Handle: 1, Bytes: 1000}, {Handle: 2, Bytes: 1000}}
+	queue.EnqueueBurst(time.Second, packets[:])
+	if packet, ok := queue.Transmit(time.Second); !ok || packet.Handle != 1 {
+		t.Fatal(packet, ok)
+	}
+	if next, ok := queue.TransmitAt(); !ok || next != 1008*time.Millisecond {
+		t.Fatal(next, ok)
+	}
+	if packet, ok := queue.Transmit(1007 * time.Millisecond); ok {
+		t.Fatal(packet)
+	}
+	if packet, ok := queue.Transmit(1009 * time.Millisecond); !ok || packet.Handle != 2 {
+		t.Fatal(packet, ok)
+	}
+	if _, ok := queue.Transmit(1016 * time.Millisecond); ok {
+		t.Fatal("a third packet")
+	}
+	if _, ok := queue.TransmitAt(); ok {
+		t.Fatal("a third time")
+	}
 }
 
 // RFC 791: a datagram of 60 bytes with UDP ports. Would catch flows that do not depend on ports and secret.

@@ -45,7 +45,7 @@ fn text(u: &mut Unstructured<'_>) -> Result<CString> {
         return Ok(CString::new(bytes).unwrap_or_default());
     }
     // SAFETY: a name that is not NULL ends with a zero.
-    let name = |index| unsafe { fl_kinds(index).as_ref().map(|name| CStr::from_ptr(name)) };
+    let name = |index| unsafe { Some(fl_kinds(index)).filter(|name| !name.is_null()).map(|name| CStr::from_ptr(name)) };
     let kinds = (0..).map_while(name).count();
     let mut text = name(u.int_in_range(0..=kinds - 1)?).unwrap_or_default().to_string_lossy().into_owned();
     for _ in 0..u.int_in_range(0..=3)? {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{CRATE, Outcome, compile};
+use common::{CRATE, Outcome, compile, installed, text};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -227,6 +227,34 @@ fn flood(over: &AtomicBool) {
         }
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// As for the tunnel in C. Would catch a tunnel in Go that does not build, loses packets or rate, or breaks a header.
+#[test]
+fn the_tunnel_in_go_shares_its_link() -> Outcome {
+    if let Some((requirement, why)) = impossible() {
+        skip::because(requirement, why);
+        return Ok(());
+    }
+    let Some(prefix) = installed("capi-for-go-tunnel")? else { return Ok(()) };
+    let program = prefix.join("tunnel");
+    let mut build = Command::new("go");
+    build.args(["build", "-o"]).arg(&program).arg("./tunnel").current_dir(Path::new(CRATE).join("../../contrib/go"));
+    build.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).env("GOPROXY", "off").env("CGO_ENABLED", "1");
+    // Found without an environment, as the program runs in other namespaces.
+    build.env("CGO_LDFLAGS", format!("-Wl,-rpath,{}", prefix.join("lib").display()));
+    match build.output() {
+        Ok(output) => drop(text(output)?),
+        Err(error) => {
+            skip::because("go", error.to_string());
+            return Ok(());
+        }
+    }
+    let got = flooded(program, "fq-codel");
+    println!("{got:?}");
+    assert!(8 * (got.tcp + got.udp) > RATE * MEASURED.as_secs() / 2, "{got:?}");
+    assert!(got.tcp > 2 * got.udp && got.marked > 0 && got.wrong == 0, "{got:?}");
+    Ok(())
 }
 
 /// Dropping at a full queue leaves the link to a flood; fair queueing gives the four transfers four fifths, and CHOKe
