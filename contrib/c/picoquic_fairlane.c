@@ -68,18 +68,22 @@ static void fairlane_admit(picoquictest_aqm_t *self, picoquictest_sim_link_t *li
   }
 }
 
+static int fairlane_has_pending(picoquictest_aqm_t *self) {
+  fl_status status;
+  return !fl_get_status(((fairlane_aqm *)self)->queue, &status) && status.packets > 0;
+}
+
 static void fairlane_submit(picoquictest_aqm_t *self, picoquictest_sim_link_t *link, picoquictest_sim_packet_t *packet,
                             uint64_t now) {
-  fl_packet its = fairlane_packet(packet);
+  fl_packet its = fairlane_packet(packet), none;
+  /* A link asks an empty queue when it becomes free: RED and others measure idle time from then. The simulator does not. */
+  if (link->queue_time <= now && !fairlane_has_pending(self)) {
+    fl_dequeue(((fairlane_aqm *)self)->queue, 1000 * link->queue_time, &none);
+  }
   if (fl_enqueue(((fairlane_aqm *)self)->queue, 1000 * now, &its) == FL_DEAD) {
     picoquictest_sim_link_enqueue(link, packet, now, 1);
   }
   fairlane_admit(self, link, now);
-}
-
-static int fairlane_has_pending(picoquictest_aqm_t *self) {
-  fl_status status;
-  return !fl_get_status(((fairlane_aqm *)self)->queue, &status) && status.packets > 0;
 }
 
 /* The simulator calls it when it has changed the link. */

@@ -5,8 +5,8 @@
 
 #include "../../../../contrib/c/picoquic_fairlane.c"
 
-/* Packets come at three times the rate, 10 Mbit/s. */
-enum { PACKETS = 6000, STEP = 270, BYTES = 1000, SEED = 7 };
+/* Packets come at three times the rate, 10 Mbit/s, but for a pause in which the queue becomes empty. */
+enum { PACKETS = 6000, STEP = 270, PAUSE = 2000000, BYTES = 1000, SEED = 7 };
 
 /* A packet that has left carries its two ECN bits; others have these numbers. */
 enum { DROPPED = 4, UNKNOWN };
@@ -66,6 +66,15 @@ static uint64_t taken(fl_queue *queue, const picoquictest_sim_link_t *link, uint
   return free_at;
 }
 
+/* Asks for a packet each time that the link becomes free, and in vain if the queue is empty. */
+static uint64_t sent_until(fl_queue *queue, const picoquictest_sim_link_t *link, uint64_t free_at, uint64_t now) {
+  for (uint64_t due = UINT64_MAX; free_at < now && free_at != due;) {
+    due = free_at;
+    free_at = taken(queue, link, free_at, due);
+  }
+  return free_at;
+}
+
 int main(void) {
   for (size_t kind = 0; fl_kinds(kind); kind++) {
     picoquictest_sim_link_t link = {.picosec_per_byte = (UINT64_C(8) << 20) / 10};
@@ -75,13 +84,12 @@ int main(void) {
     fl_queue *queue = fl_queue_new(fl_kinds(kind), fairlane_rate(&link), SEED, on_event, NULL, NULL, 0);
     uint64_t free_at = 0, now = 0;
     for (uint64_t number = 0; number < PACKETS; number++) {
-      now = STEP * number;
+      now = STEP * number + (number < PACKETS / 4 ? 0 : PAUSE);
       /* Both links send what is due before the packet comes. */
       while (link.aqm_state->has_pending(link.aqm_state) && link.queue_time < now) {
-        uint64_t due = link.queue_time;
-        link.aqm_state->admit_pending(link.aqm_state, &link, due);
-        free_at = taken(queue, &link, free_at, due);
+        link.aqm_state->admit_pending(link.aqm_state, &link, link.queue_time);
       }
+      free_at = sent_until(queue, &link, free_at, now);
       /* The rate halves in the middle. */
       if (number == PACKETS / 2) {
         link.picosec_per_byte *= 2;
