@@ -24,6 +24,7 @@ pub(crate) mod man;
     feature = "papers",
     feature = "playground",
     feature = "router",
+    feature = "shell",
     feature = "top"
 )))]
 mod missing;
@@ -41,6 +42,8 @@ pub(crate) mod run;
 pub(crate) mod scenarios;
 pub(crate) mod schema;
 pub(crate) mod shared;
+#[cfg(feature = "shell")]
+pub(crate) mod shell;
 pub(crate) mod sweep;
 pub(crate) mod theory;
 #[cfg(feature = "top")]
@@ -76,6 +79,8 @@ use self::router::RouterArgs;
 use self::run::RunArgs;
 use self::scenarios::ScenariosArgs;
 use self::schema::SchemaArgs;
+#[cfg(feature = "shell")]
+use self::shell::ShellArgs;
 use self::sweep::SweepArgs;
 use self::theory::TheoryArgs;
 #[cfg(feature = "top")]
@@ -139,6 +144,12 @@ pub(crate) enum Verb {
     #[cfg(not(feature = "lab"))]
     #[command(disable_help_flag = true)]
     Lab(missing::MissingVerb),
+    #[cfg(feature = "shell")]
+    Shell(ShellArgs),
+    /// Run any program behind a link (feature shell)
+    #[cfg(not(feature = "shell"))]
+    #[command(disable_help_flag = true)]
+    Shell(missing::MissingVerb),
     #[cfg(feature = "papers")]
     Paper(PaperArgs),
     /// Run and judge the papers' claims (needs the feature papers)

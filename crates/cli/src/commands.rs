@@ -27,6 +27,8 @@ mod router;
 mod run;
 mod scenarios;
 mod schema;
+#[cfg(all(feature = "shell", target_os = "linux"))]
+mod shell;
 mod sweep;
 mod theory;
 #[cfg(feature = "top")]
@@ -66,6 +68,12 @@ pub(crate) fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Lab(_) => Err(Failure::new("the lab needs Linux", "simulate the file: fairlane run")),
         #[cfg(not(feature = "lab"))]
         Verb::Lab(_) => Err(crate::features::missing("lab", "lab")),
+        #[cfg(all(feature = "shell", target_os = "linux"))]
+        Verb::Shell(args) => shell::ShellCommand::new(&args)?.execute(),
+        #[cfg(all(feature = "shell", not(target_os = "linux")))]
+        Verb::Shell(_) => Err(Failure::new("a shell needs Linux", "simulate the file: fairlane run")),
+        #[cfg(not(feature = "shell"))]
+        Verb::Shell(_) => Err(crate::features::missing("shell", "shell")),
         #[cfg(feature = "papers")]
         Verb::Paper(args) => paper::execute(args),
         #[cfg(not(feature = "papers"))]

@@ -3,7 +3,7 @@
 use fairlane_console::Failure;
 
 /// The features of this build, in the order of Cargo.toml.
-const HERE: [(&str, bool); 10] = [
+const HERE: [(&str, bool); 11] = [
     ("bpf", cfg!(feature = "bpf")),
     ("html", cfg!(feature = "html")),
     ("lab", cfg!(feature = "lab")),
@@ -13,6 +13,7 @@ const HERE: [(&str, bool); 10] = [
     ("pdf", cfg!(feature = "pdf")),
     ("playground", cfg!(feature = "playground")),
     ("router", cfg!(feature = "router")),
+    ("shell", cfg!(feature = "shell")),
     ("top", cfg!(feature = "top")),
 ];
 
@@ -28,6 +29,7 @@ const HERE: [(&str, bool); 10] = [
         feature = "pdf",
         feature = "playground",
         feature = "router",
+        feature = "shell",
         feature = "top"
     ),
     allow(dead_code, reason = "this build has every feature")

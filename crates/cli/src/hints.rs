@@ -32,7 +32,7 @@ fn hint(error: &Error, words: &[&str]) -> Option<String> {
     let place = words.iter().position(|word| word.split('=').next() == Some(wrong))?;
     let after = words[place].split_once('=').map(|(_, value)| value).or(words.get(place + 1).copied());
     let value = after.filter(|word| !word.starts_with('-'));
-    let changes = ["run", "compare", "sweep", "check", "lab", "tune"].contains(&verb);
+    let changes = ["run", "compare", "sweep", "check", "lab", "shell", "tune"].contains(&verb);
     match wrong.as_str() {
         "--queue" if verb == "sweep" => {
             Some(format!("vary the discipline: --vary bottleneck.queue.kind={}", value.unwrap_or("red,choke")))

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::FellShort) => ExitCode::from(FELL_SHORT),
         Err(Failure::Undecided) => ExitCode::from(UNDECIDED),
+        Err(Failure::Ended(code)) => ExitCode::from(code),
         Err(Failure::Logged) => ExitCode::from(REFUSED),
         Err(Failure::Refused(refusal)) => {
             output::tell(&refusal.shown());

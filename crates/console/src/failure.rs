@@ -23,6 +23,8 @@ pub enum Failure {
     FellShort,
     /// No claim fell short, but one needs more runs to be decided; the output says so.
     Undecided,
+    /// A command that was run has ended with this exit code.
+    Ended(u8),
     /// The reader of standard output has closed it, as `head` does; nothing is wrong.
     ReaderGone,
 }
@@ -140,6 +142,7 @@ impl Failure {
             Self::ReaderGone => "standard output is closed".to_owned(),
             Self::FellShort => "a claim fell short".to_owned(),
             Self::Undecided => "a claim is not decided".to_owned(),
+            Self::Ended(code) => format!("the command has ended with {code}"),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! A link behind a queue discipline, between a caller's own endpoints.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
-use fairlane_qdisc::{BoxQdisc, Count, Duration, Packet, ParameterError, Qdisc, Seed, Shaper, Time};
+use fairlane_qdisc::{BoxQdisc, Count, Duration, Packet, ParameterError, Qdisc, Reason, Seed, Status, Time};
 
-use crate::{Config, Propagation};
+use crate::observer::Sink;
+use crate::{Config, ConstantLine, FrameLimits, Line, LinkObserver};
 
 /// One direction of a link: a queue discipline, a transmitter, and the way to the far end.
 ///
@@ -12,12 +14,17 @@ use crate::{Config, Propagation};
 /// that have reached the far end, and call again at [`next`](Self::next). A datagram leaves the queue when the one
 /// before it has been transmitted, however late the caller calls. The caller's times must not decrease.
 ///
-/// The discipline is held by its type, or chosen at run time as a [`BoxQdisc`].
+/// The discipline is held by its type, or chosen at run time as a [`BoxQdisc`]. So are the [`Line`] behind it and the
+/// [`LinkObserver`].
 #[derive(Debug)]
-pub struct Bottleneck<P: Packet, Q = BoxQdisc<P>> {
-    shaper: Shaper<Q>,
-    delay: Duration,
-    propagation: Propagation,
+pub struct Bottleneck<P: Packet, Q = BoxQdisc<P>, L = ConstantLine, O = ()> {
+    queue: Q,
+    line: L,
+    observer: O,
+    /// The time from which the transmitter may take a packet.
+    free: Time,
+    /// The time at which the transmitter asks the discipline for a packet; `Time::MAX`: after the next arrival.
+    asks: Time,
     /// The packets that have left the queue, in the order of their arrivals at the far end.
     in_flight: VecDeque<(Time, P)>,
     lost: Count,
@@ -29,40 +36,61 @@ impl<P: Packet, Q: Qdisc<P>> Bottleneck<P, Q> {
     ///
     /// # Errors
     /// The first parameter of `config` with a value that it cannot have.
-    pub fn new(config: Config, queue: Q, seed: Seed) -> Result<Self, ParameterError> {
+    pub fn new(config: Config, mut queue: Q, seed: Seed) -> Result<Self, ParameterError> {
         config.check()?;
-        Ok(Self {
-            shaper: Shaper::new(queue, config.rate),
-            delay: config.delay,
-            propagation: Propagation::new(config.loss, config.jitter, config.reorder, seed),
+        queue.link_rate(config.rate);
+        Ok(Self::with_line(queue, ConstantLine::new(&config, seed), ()))
+    }
+}
+
+impl<P: Packet, Q: Qdisc<P>, L: Line, O: LinkObserver<P>> Bottleneck<P, Q, L, O> {
+    /// Creates an idle link with another line than one of constant rate. The discipline knows the rate already.
+    #[must_use]
+    pub const fn with_line(queue: Q, line: L, observer: O) -> Self {
+        Self {
+            queue,
+            line,
+            observer,
+            free: Time::ZERO,
+            asks: Time::MAX,
             in_flight: VecDeque::new(),
-            lost: Count::default(),
-        })
+            lost: Count { packets: 0, bytes: 0 },
+        }
     }
 
     /// Offers `datagram` to the queue at `now`. The discipline may drop it or others, or mark some.
     pub fn push(&mut self, now: Time, datagram: P) {
         self.transmit_until(now);
-        self.shaper.enqueue(now, datagram, &mut ());
+        self.observer.arrived(now, &datagram);
+        if !self.line.admits(now, datagram.bytes()) {
+            return self.observer.dropped(now, datagram, Reason::Policed);
+        }
+        self.queue.enqueue(now, datagram, &mut Sink(&mut self.observer));
+        self.asks = self.free.max(now);
         self.transmit_until(now);
     }
 
     /// Returns the next datagram that has reached the far end until `now`; `None` if there is none.
     pub fn pop(&mut self, now: Time) -> Option<P> {
+        self.pop_timed(now).map(|(_, datagram)| datagram)
+    }
+
+    /// Returns the same as [`pop`](Self::pop), with the time of the arrival.
+    pub fn pop_timed(&mut self, now: Time) -> Option<(Time, P)> {
         self.transmit_until(now);
         let (arrival, _) = self.in_flight.front()?;
         if *arrival > now {
             return None;
         }
-        self.in_flight.pop_front().map(|(_, datagram)| datagram)
+        self.in_flight.pop_front()
     }
 
     /// Returns the time at which to call [`pop`](Self::pop) again: a datagram arrives, or a transmission ends, so `pop`
     /// may return `None` even then. `None` if nothing happens before the next [`push`](Self::push).
     #[must_use]
     pub fn next(&self) -> Option<Time> {
-        let arrival = self.in_flight.front().map(|(arrival, _)| *arrival);
-        arrival.into_iter().chain(self.shaper.next()).min()
+        let arrival = self.in_flight.front().map_or(Time::MAX, |(arrival, _)| *arrival);
+        Some(arrival.min(self.asks)).filter(|next| *next < Time::MAX)
     }
 
     /// Returns the discipline, with its [`Status`](fairlane_qdisc::Status) and its
@@ -70,7 +98,24 @@ impl<P: Packet, Q: Qdisc<P>> Bottleneck<P, Q> {
     /// call.
     #[must_use]
     pub const fn queue(&self) -> &Q {
-        self.shaper.queue()
+        &self.queue
+    }
+
+    /// Returns the line.
+    #[must_use]
+    pub const fn line(&self) -> &L {
+        &self.line
+    }
+
+    /// Returns the observer.
+    #[must_use]
+    pub const fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// Returns the observer for changes.
+    pub const fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
     }
 
     /// Returns the datagrams that were lost during transmission; they count as departures of the queue.
@@ -79,21 +124,64 @@ impl<P: Packet, Q: Qdisc<P>> Bottleneck<P, Q> {
         self.lost
     }
 
-    /// Transmits the packets that leave the queue until `now`.
+    /// Transmits the packets that leave the queue until `now`. Disciplines notice that their queue is empty when they
+    /// are asked in vain, so the transmitter asks at the end of every transmission.
     fn transmit_until(&mut self, now: Time) {
-        while let Some(at) = self.shaper.next().filter(|at| *at <= now) {
-            if let Some(packet) = self.shaper.dequeue(at, &mut ()) {
-                self.propagate(packet);
+        while self.asks <= now && self.asks < Time::MAX {
+            let at = self.asks;
+            if let Some(free) = self.line.hold(at, self.queue.packets() > 0) {
+                (self.free, self.asks) = (free, free);
+            } else if let Some(limits) = self.line.frame() {
+                self.transmit_frame(at, limits);
+            } else if let Some(packet) = self.take(at) {
+                let sent = self.line.finish(at, packet.bytes());
+                (self.free, self.asks) = (sent, sent);
+                self.send_off(sent, packet);
             }
         }
     }
 
-    /// Sends `packet`, which the link has begun to transmit, to the far end.
-    fn propagate(&mut self, packet: P) {
-        let arrival = self.shaper.next().and_then(|sent| self.propagation.arrival(sent, self.delay));
-        let Some(arrival) = arrival else {
+    /// Takes the next packet from the queue; if there is none, notes when to ask again.
+    fn take(&mut self, at: Time) -> Option<P> {
+        let packet = self.queue.dequeue(at, &mut Sink(&mut self.observer));
+        match &packet {
+            Some(packet) => self.observer.departed(at, packet),
+            None => self.asks = self.ready_after(at),
+        }
+        packet
+    }
+
+    /// Returns the time after `at` at which a discipline that holds its packets back is asked again.
+    fn ready_after(&self, at: Time) -> Time {
+        let Status { packets, ready_at, .. } = self.queue.status();
+        let ready = ready_at.filter(|_| packets > 0);
+        ready.map_or(Time::MAX, |ready| ready.max(at + Duration::from_nanos(1)))
+    }
+
+    /// Transmits a frame of the packets that are there, up to its limits, from `at` on.
+    fn transmit_frame(&mut self, at: Time, limits: FrameLimits) {
+        let (mut frame, mut time, mut sent) = (Vec::new(), Duration::ZERO, at);
+        while frame.len() < limits.packets as usize && limits.time.is_none_or(|most| time < most) {
+            let Some(packet) = self.take(at) else { break };
+            time = time + limits.rate.transmission(packet.bytes().into());
+            frame.push(packet);
+        }
+        for packet in &frame {
+            sent = self.line.finish(sent, packet.bytes());
+        }
+        if !frame.is_empty() {
+            (self.free, self.asks) = (sent, sent);
+        }
+        for packet in frame {
+            self.send_off(sent, packet);
+        }
+    }
+
+    /// Sends a packet, whose transmission ends at `sent`, to the far end.
+    fn send_off(&mut self, sent: Time, packet: P) {
+        let Some(arrival) = self.line.arrival(sent) else {
             self.lost.add(packet.bytes());
-            return;
+            return self.observer.lost(sent, packet);
         };
         let place = self.in_flight.partition_point(|(other, _)| *other <= arrival);
         self.in_flight.insert(place, (arrival, packet));

@@ -2,16 +2,19 @@
 
 mod error;
 mod frame;
+mod frame_line;
 mod gso_frame;
 mod interface;
 mod port;
 mod ring;
 mod slab;
+mod store;
 
 pub use error::BridgeError;
-pub(crate) use frame::{IncomingFrame, TAG, VIRTIO, is_gso, is_sendable};
+pub(crate) use frame::{IncomingFrame, VIRTIO};
+pub use frame_line::FrameLine;
 pub(crate) use gso_frame::GsoFrame;
 pub(crate) use interface::Interface;
 pub(crate) use port::{LONGEST, Port};
 pub(crate) use ring::PortUse;
-pub(crate) use slab::Slab;
+pub(crate) use store::FrameStore;

@@ -48,7 +48,7 @@ mod rules;
 mod shaper;
 mod sys;
 
-pub use bridge::BridgeError;
+pub use bridge::{BridgeError, FrameLine};
 pub use fairlane_qdisc::headers::{FlowKeys, FlowName, FlowsBy};
 pub use fairlane_qdisc::headers::{Network, UnknownNetwork};
 pub use nfqueue::proc::{KernelQueue, kernel_queue, kernel_queues};

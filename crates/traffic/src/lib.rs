@@ -6,6 +6,10 @@
 
 mod datagrams;
 mod draw;
+mod frames;
+mod impairments;
+mod line;
+mod opportunities;
 mod periods;
 mod source;
 mod start;
@@ -19,6 +23,8 @@ mod video;
 pub use datagrams::Datagrams;
 pub use draw::part;
 pub use fairlane_link::Propagation;
+pub use impairments::Impairments;
+pub use line::ScenarioLine;
 pub use periods::OnOffPeriods;
 pub use start::start;
 pub use transfers::TransferSequence;

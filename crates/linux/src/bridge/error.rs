@@ -44,6 +44,9 @@ pub enum BridgeError {
     /// Another bridge of Fairlane uses the interface.
     #[error("{0:?} is bridged by another fairlane router: end that router first")]
     Taken(String),
+    /// There is no folder for the lock that keeps two bridges from one interface.
+    #[error("no lock for the bridge: {0}")]
+    NoLock(#[source] io::Error),
     /// The other interface of the new pair takes longer frames than this one is open for.
     #[error("{0:?} was opened for shorter frames than the new pair has: a smaller MTU there, or a new start, helps")]
     LongerFrames(String),

@@ -54,8 +54,22 @@ pub(crate) struct Port {
 
 impl Port {
     /// Opens `interface`. From now on, unless it is only for sending, received frames of up to `longest` bytes wait for
-    /// us. Sent frames are not received, not even our own.
+    /// us, and no other router can receive from it. Sent frames are not received, not even our own.
     pub(crate) fn open(interface: Interface, longest: usize, purpose: PortUse) -> Result<Self, BridgeError> {
+        Self::open_with(interface, longest, purpose, if purpose == PortUse::Send { |_| Ok(None) } else { lock })
+    }
+
+    /// Opens `interface` as [`open`](Self::open) does, in a namespace where there is no other router.
+    pub(super) fn open_private(interface: Interface, longest: usize, purpose: PortUse) -> Result<Self, BridgeError> {
+        Self::open_with(interface, longest, purpose, |_| Ok(None))
+    }
+
+    fn open_with(
+        interface: Interface,
+        longest: usize,
+        purpose: PortUse,
+        lock: fn(&Interface) -> Result<Option<Lock>, BridgeError>,
+    ) -> Result<Self, BridgeError> {
         let failed = |error: io::Error| BridgeError::Failed(interface.name.clone(), error);
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         // Without a protocol the socket receives nothing until it is bound.
@@ -63,7 +77,7 @@ impl Port {
             Errno::EPERM => BridgeError::NotPermitted,
             other => failed(other.into()),
         })?;
-        let lock = if purpose == PortUse::Send { None } else { Some(lock(&interface)?) };
+        let lock = lock(&interface)?;
         let gso_socket = open_gso_socket(&interface).map_err(|error| failed(error.into()))?;
         let rings = prepare(socket.as_fd(), &interface, longest, purpose).map_err(|error| failed(error.into()))?;
         let long = vec![0; VIRTIO + LONGEST];
@@ -230,10 +244,10 @@ fn set_send_buffer(socket: BorrowedFd<'_>) -> nix::Result<()> {
 }
 
 /// Acquires the interface for this process.
-fn lock(interface: &Interface) -> Result<Lock, BridgeError> {
-    Lock::new(&format!("bridge-{}", interface.index)).map_err(|error| match error.kind() {
+fn lock(interface: &Interface) -> Result<Option<Lock>, BridgeError> {
+    Lock::new(&format!("bridge-{}", interface.index)).map(Some).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => BridgeError::Taken(interface.name.clone()),
-        _ => BridgeError::Failed(interface.name.clone(), error),
+        _ => BridgeError::NoLock(error),
     })
 }
 

@@ -2,6 +2,8 @@
 //!
 //! **Source.** rtnetlink(7); `linux/rtnetlink.h`, `linux/netlink.h`, `linux/if_link.h`, `linux/gen_stats.h`.
 
+mod interfaces;
+
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -9,6 +11,8 @@ use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket};
 
 use crate::sys::attributes::Attributes;
+
+pub use interfaces::{Route, VethEnd};
 
 /// The parent of a discipline at the root of its device (`TC_H_ROOT`).
 pub const ROOT: u32 = u32::MAX;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_scenario::{FlowGroup, Hop, Scenario};
+use fairlane_traffic::Impairments;
 
 use crate::build::early::{receives_early, sends_early};
 use crate::build::names::link_of;
 use crate::build::packet_sizes::{SMALLEST, smallest};
-use crate::network::impairments::Impairments;
 use crate::network::link::LinkQueue;
 use crate::network::route::{Routes, Step};
 use crate::network::topology::Topology;

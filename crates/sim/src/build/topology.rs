@@ -2,12 +2,12 @@
 
 use fairlane_qdisc::{BoxQdisc, Duration, Host, Kind, ParameterError, QdiscConfig, QdiscParameters, Seed};
 use fairlane_scenario::{Access, Application, FlowGroup, Hop, LinkSide, Scenario, Shaper, Tcp, Traffic, Wire};
+use fairlane_traffic::Impairments;
 
 use crate::build::names::{link_name, link_of, shaped_hops};
 use crate::build::routes::Routing;
 use crate::measure::queue_meter::FlowRanges;
 use crate::network::droptail_link::DroptailLink;
-use crate::network::impairments::Impairments;
 use crate::network::link::{Carries, Link, LinkQueue, Managed, Medium, droptail_limit};
 use crate::network::shaper::{LinkShaper, REFLECTORS, ShapedPart};
 use crate::network::topology::Topology;

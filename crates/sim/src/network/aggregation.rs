@@ -2,37 +2,15 @@
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Aggregation;
+use fairlane_traffic::Impairments;
 
 use crate::measure::observer::Observer;
 use crate::network::Network;
 use crate::network::link_run::AtLink;
 use crate::packet::{Flags, NO_SACK, Packet, PacketKind};
 
-/// The frames of a link.
-#[derive(Debug)]
-pub(crate) struct Frames {
-    limits: Aggregation,
-    /// The time at which the medium is free for the next frame; `None` if none waits for it.
-    access: Option<Time>,
-}
-
 /// A packet of a frame, and the time that it takes.
 type FramePart = (Packet, Duration);
-
-impl Frames {
-    pub(crate) const fn new(limits: Aggregation) -> Self {
-        Self { limits, access: None }
-    }
-
-    /// Returns when a frame may begin, if that is not now. `queued` is true if a packet waits.
-    pub(crate) fn hold(&mut self, now: Time, queued: bool) -> Option<Time> {
-        if !queued || self.access.take() == Some(now) {
-            return None;
-        }
-        self.access = Some(now + self.limits.access);
-        self.access
-    }
-}
 
 /// Returns true if a frame within `limits` takes a further packet.
 fn has_room(limits: &Aggregation, frame: &[FramePart]) -> bool {
@@ -80,8 +58,7 @@ impl<O: Observer> Network<O> {
     fn take_frame(&mut self, now: Time, at: &mut AtLink<'_>) -> Vec<FramePart> {
         let (mut frame, mut thinned): (Vec<FramePart>, Vec<Packet>) = (Vec::new(), Vec::new());
         let rate = self.topology.media[self.topology.links[at.link as usize].medium as usize].transmission.rate();
-        let frames = at.managed.impairments.as_ref().and_then(|wire| wire.frames.as_ref());
-        let Some(limits) = frames.map(|frames| frames.limits) else { return frame };
+        let Some(limits) = at.managed.impairments.as_ref().and_then(Impairments::frame).copied() else { return frame };
         while has_room(&limits, &frame) {
             let Some(packet) = self.dequeue(now, at) else { break };
             self.accounting(at).departed(now, &packet);

@@ -3,11 +3,10 @@
 use fairlane_qdisc::discipline::droptail::{Config, Drop};
 use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Qdisc, Rate, Size, Time};
 use fairlane_scenario::{LinkSide, Policer};
-use fairlane_traffic::TransmissionTime;
+use fairlane_traffic::{Impairments, TransmissionTime};
 
 use crate::measure::queue_meter::{FlowRanges, Meter};
 use crate::network::droptail_link::DroptailLink;
-use crate::network::impairments::Impairments;
 use crate::network::policer::Policing;
 use crate::network::shaper::ShapedPart;
 use crate::packet::Packet;

@@ -240,7 +240,7 @@ impl<O: Observer> Network<O> {
                 (at.managed.busy, at.events.free) = (true, free);
                 return;
             }
-            if wire.frames.is_some() {
+            if wire.frame().is_some() {
                 return self.send_frame(now, at);
             }
         }

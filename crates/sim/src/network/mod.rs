@@ -53,7 +53,7 @@
 //!
 //! # A new kind of link
 //!
-//! Effects of the wire, such as loss or jitter, belong in [`impairments`], and drops in front of the queue in
+//! Effects of the wire, such as loss or jitter, belong in [`Impairments`](fairlane_traffic::Impairments), and drops in front of the queue in
 //! [`policer`]. Another way of taking packets from the queue belongs in a file next to [`aggregation`] and
 //! [`shaper_events`]; `link_run::send_specially` chooses it. A queue is a discipline of `fairlane-qdisc`.
 //! [`build`](crate::build) makes the link (`build/topology.rs`) and decides whether it can be processed lazily
@@ -62,11 +62,9 @@
 pub(crate) mod aggregation;
 pub(crate) mod boundary;
 pub(crate) mod droptail_link;
-pub(crate) mod impairments;
 pub(crate) mod link;
 pub(crate) mod link_rates;
 pub(crate) mod link_run;
-pub(crate) mod opportunities;
 pub(crate) mod packet_path;
 pub(crate) mod policer;
 pub(crate) mod prefetch;

@@ -5,14 +5,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use fairlane_qdisc::Duration;
-use fairlane_qdisc::headers::{Headers, LinkType};
 use nix::poll::ppoll;
 use nix::sys::time::TimeSpec;
 
 use super::Driver;
-use crate::bridge::{
-    BridgeError, GsoFrame, IncomingFrame, Interface, LONGEST, Port, PortUse, Slab, TAG, VIRTIO, is_gso, is_sendable,
-};
+use crate::bridge::{BridgeError, FrameStore, GsoFrame, IncomingFrame, Interface, LONGEST, Port, PortUse, VIRTIO};
 use crate::nfqueue::{ClassChange, Decision, Verdict};
 use crate::packet::classifier::Classifier;
 use crate::packet::exempt::Exempt;
@@ -42,21 +39,19 @@ pub(crate) struct BridgeDriver {
     from: Port,
     /// Sends them.
     to: Port,
-    /// The lengths of the longest frames that they send, without the tag that the kernel removes.
+    /// The length of the longest frame that `from` sends, without the tag that the kernel removes.
     longest_from: usize,
-    longest_to: usize,
     /// Forwards the frames of the other direction too.
     both: bool,
-    waiting: Slab,
-    /// Queues GSO frames whole.
-    gso: bool,
+    waiting: FrameStore,
     /// The addresses of frames that are forwarded at once although their direction is queued.
     exempt: Exempt,
     /// A buffer for a GSO frame that is forwarded at once.
     buffer: Vec<u8>,
     /// `true` if the frames for the discipline come in from the far side.
     arriving: bool,
-    counts: BridgeCounts,
+    /// The counts of the other direction.
+    reverse: DirectionCounts,
 }
 
 impl BridgeDriver {
@@ -69,29 +64,26 @@ impl BridgeDriver {
             from: Port::open(from, longest, uses[0])?,
             to: Port::open(to, longest, uses[1])?,
             longest_from,
-            longest_to,
             both: config.directions == BridgeDirections::Both,
-            waiting: Slab::new(VIRTIO + longest_to + TAG, VIRTIO + LONGEST),
-            gso: config.gso,
+            waiting: FrameStore::new(longest_to, config.gso),
             exempt: config.exempt.clone(),
             arriving: config.directions == BridgeDirections::In,
             buffer: vec![0; VIRTIO + LONGEST],
-            counts: BridgeCounts::default(),
+            reverse: DirectionCounts::default(),
         })
     }
 
     /// Reads frames and passes them to the discipline.
     fn receive_queued(&mut self, classifier: &Classifier, mut arrive: impl FnMut(QueuedPacket)) -> io::Result<bool> {
-        let Self { from, to, waiting, longest_to, gso, exempt, arriving, buffer, counts, .. } = self;
-        let mut intake = FrameIntake { waiting, longest: *longest_to, gso: *gso, counts: &mut counts.forward };
+        let Self { from, to, waiting, exempt, arriving, buffer, .. } = self;
         let mut taken = 0;
         while taken < BATCH {
             let frames = from.receive(|frame| -> io::Result<usize> {
                 if !is_exempt(frame, exempt, *arriving) {
-                    return Ok(intake.take(frame, classifier, &mut arrive));
+                    return Ok(waiting.take(frame, classifier, &mut arrive));
                 }
-                let passed = pass(frame, intake.longest, to, buffer, intake.counts)?;
-                intake.counts.exempt += u64::from(passed.is_some());
+                let passed = pass(frame, waiting.longest, to, buffer, &mut waiting.counts)?;
+                waiting.counts.exempt += u64::from(passed.is_some());
                 Ok(passed.unwrap_or(1))
             });
             match frames.transpose()? {
@@ -104,7 +96,7 @@ impl BridgeDriver {
 
     /// Forwards frames of the other direction.
     fn forward_reverse(&mut self) -> io::Result<bool> {
-        let Self { from, to, longest_from, counts: BridgeCounts { reverse, .. }, buffer, .. } = self;
+        let Self { from, to, longest_from, reverse, buffer, .. } = self;
         let mut passed = 0;
         while passed < BATCH {
             let taken = to.receive(|frame| pass(frame, *longest_from, from, buffer, reverse));
@@ -126,32 +118,6 @@ impl BridgeDriver {
             // Waits for the time alone. An interrupted wait is shorter, which is harmless.
             let _ = ppoll(&mut [], Some(TimeSpec::new(0, RETRY.as_nanos() as i64)), None);
         }
-        Ok(())
-    }
-
-    /// Sends the frame `number` with `change`.
-    fn send(&mut self, number: u32, change: ClassChange) -> io::Result<()> {
-        let stored = self.waiting.get(number);
-        if change != ClassChange::default()
-            && let Some(frame) = stored.get_mut(VIRTIO..)
-        {
-            let headers = Headers::read(LinkType::Ethernet, frame, frame.len() as u32);
-            headers.ip_at.into_iter().for_each(|at| change.apply(frame, at));
-        }
-        let put = if is_gso(stored) {
-            self.to.send_gso(stored)?
-        } else if !is_sendable(stored, self.longest_to) {
-            // The bridge has moved to an interface with a smaller MTU.
-            false
-        } else {
-            self.to.put(|slot| {
-                slot[..stored.len()].copy_from_slice(stored);
-                stored.len()
-            })?
-        };
-        let forward = &mut self.counts.forward;
-        *(if put { &mut forward.forwarded } else { &mut forward.refused }) += 1;
-        self.waiting.remove(number);
         Ok(())
     }
 }
@@ -211,68 +177,6 @@ pub(crate) struct NewPorts {
     exempt: Exempt,
 }
 
-/// Stores frames for the discipline.
-struct FrameIntake<'d> {
-    waiting: &'d mut Slab,
-    /// The length of the longest frame that can be sent, without the tag that the kernel removes.
-    longest: usize,
-    /// Stores GSO frames whole.
-    gso: bool,
-    counts: &'d mut DirectionCounts,
-}
-
-impl FrameIntake<'_> {
-    /// Stores a frame and returns the number of packets that it is for the discipline.
-    fn take(
-        &mut self,
-        frame: &IncomingFrame<'_>,
-        classifier: &Classifier,
-        arrive: &mut impl FnMut(QueuedPacket),
-    ) -> usize {
-        if !frame.is_gso() {
-            let fits = frame.fits(self.longest);
-            let number = fits.then(|| self.waiting.put(frame.length(), |place| frame.write(place)));
-            match number {
-                Some(number) => self.offer(number, classifier, &mut *arrive),
-                None => self.count_unsendable(frame),
-            }
-            return 1;
-        }
-        self.counts.gso_frames += 1;
-        match GsoFrame::that_fits(frame, self.longest) {
-            None => self.count_unsendable(frame),
-            Some(joined) if self.gso => {
-                let number = self.waiting.put(frame.length(), |place| frame.write(place));
-                let taken = joined.wire_bytes(classifier.layer);
-                self.offer(number, classifier, |packet| arrive(packet.with_size(taken)));
-            }
-            Some(joined) => {
-                for segment in 0..joined.segments() {
-                    let number = self.waiting.put(VIRTIO + joined.longest(), |place| joined.write(segment, place));
-                    self.offer(number, classifier, &mut *arrive);
-                }
-                return joined.segments();
-            }
-        }
-        1
-    }
-
-    /// Passes the frame stored as `number` to `arrive`; `None` means not enough memory for it.
-    fn offer(&mut self, number: Option<u32>, classifier: &Classifier, arrive: impl FnOnce(QueuedPacket)) {
-        self.counts.received += 1;
-        match number {
-            Some(number) => arrive(QueuedPacket::from_frame(number, &self.waiting.get(number)[VIRTIO..], classifier)),
-            None => self.counts.no_memory += 1,
-        }
-    }
-
-    /// Counts a frame that cannot be sent.
-    fn count_unsendable(&mut self, frame: &IncomingFrame<'_>) {
-        self.counts.received += 1;
-        *(if frame.is_truncated() { &mut self.counts.no_memory } else { &mut self.counts.unfit }) += 1;
-    }
-}
-
 impl Driver for BridgeDriver {
     type Buffer = ();
     type Successor = NewPorts;
@@ -288,9 +192,11 @@ impl Driver for BridgeDriver {
         for Verdict { id, decision, .. } in verdicts {
             match decision {
                 Decision::Drop => self.waiting.remove(id),
-                Decision::Change(change) => self.send(id, change)?,
+                Decision::Change(change) => self.waiting.send(id, change, &mut self.to)?,
                 // Frames have no firewall mark, and their bytes are here.
-                Decision::Accept | Decision::Mark(_) | Decision::Rewrite(_) => self.send(id, ClassChange::default())?,
+                Decision::Accept | Decision::Mark(_) | Decision::Rewrite(_) => {
+                    self.waiting.send(id, ClassChange::default(), &mut self.to)?;
+                }
             }
         }
         self.to.flush()
@@ -347,21 +253,21 @@ impl Driver for BridgeDriver {
         self.flush()?;
         new.from.into_iter().for_each(|from| self.from.replace(from));
         new.to.into_iter().for_each(|to| self.to.replace(to));
-        (self.longest_from, self.longest_to) = (new.longest_from, new.longest_to);
+        (self.longest_from, self.waiting.longest) = (new.longest_from, new.longest_to);
         self.exempt = new.exempt;
         Ok(())
     }
 
     fn release(&mut self) -> io::Result<()> {
         for number in self.waiting.waiting() {
-            self.send(number, ClassChange::default())?;
+            self.waiting.send(number, ClassChange::default(), &mut self.to)?;
         }
         self.flush()
     }
 
     fn fill_report(&mut self, report: &mut Report) {
         let dropped = |way: DirectionCounts, port: &mut Port| DirectionCounts { kernel_dropped: port.dropped(), ..way };
-        let BridgeCounts { forward, reverse } = self.counts;
+        let (forward, reverse) = (self.waiting.counts, self.reverse);
         report.bridge = Some(BridgeCounts {
             forward: dropped(forward, &mut self.from),
             reverse: if self.both { dropped(reverse, &mut self.to) } else { reverse },

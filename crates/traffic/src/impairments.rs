@@ -1,15 +1,16 @@
 //! Loss, jitter and rate changes of a link.
 
+use fairlane_link::Propagation;
 use fairlane_qdisc::{Duration, Rate, Seed, Time};
-use fairlane_scenario::{LinkSide, Loss, Steps};
-use fairlane_traffic::{Propagation, VaryingRate};
+use fairlane_scenario::{Aggregation, LinkSide, Loss, Steps};
 
-use crate::network::aggregation::Frames;
-use crate::network::opportunities::Opportunities;
+use crate::frames::Frames;
+use crate::opportunities::Opportunities;
+use crate::varying_rate::VaryingRate;
 
 /// Loss, jitter and a rate that varies. Links without any of these have no `Impairments`.
 #[derive(Debug)]
-pub(crate) struct Impairments {
+pub struct Impairments {
     propagation: Propagation,
     /// The probability of a loss by time; `None` if it is constant.
     losses: Option<Steps<f64>>,
@@ -21,13 +22,14 @@ pub(crate) struct Impairments {
     /// The moments of delivery; `None` on links that send at a rate.
     opportunities: Option<Opportunities>,
     /// The frames of several packets; `None` on links that send them one by one.
-    pub(crate) frames: Option<Frames>,
+    frames: Option<Frames>,
     reorders: bool,
 }
 
 impl Impairments {
     /// Returns the impairments of `side`; `None`, without calling `seed`, if it has none.
-    pub(crate) fn new(side: &LinkSide, seed: impl FnOnce() -> Seed) -> Option<Self> {
+    #[must_use]
+    pub fn new(side: &LinkSide, seed: impl FnOnce() -> Seed) -> Option<Self> {
         let wire = &side.wire;
         let constant = wire.rates.is_none() && wire.aggregation.is_none() && wire.delays.is_none();
         if wire.loss.is_none() && wire.jitter == Duration::ZERO && constant {
@@ -47,7 +49,8 @@ impl Impairments {
     }
 
     /// Returns when the link may begin to send, if that is not now. `queued` is true if a packet waits.
-    pub(crate) fn hold(&mut self, now: Time, queued: bool) -> Option<Time> {
+    #[inline]
+    pub fn hold(&mut self, now: Time, queued: bool) -> Option<Time> {
         match &mut self.frames {
             Some(frames) => frames.hold(now, queued),
             None => self.opportunities.as_mut()?.hold(now, queued),
@@ -55,7 +58,8 @@ impl Impairments {
     }
 
     /// Returns the end of the transmission of `bytes` bytes that begins at `now`.
-    pub(crate) fn finish(&mut self, now: Time, bytes: u32, transmission: impl FnOnce() -> Duration) -> Time {
+    #[inline]
+    pub fn finish(&mut self, now: Time, bytes: u32, transmission: impl FnOnce() -> Duration) -> Time {
         match (&mut self.opportunities, &mut self.rates) {
             (Some(opportunities), _) => opportunities.finish(now, bytes),
             (None, Some(rates)) => rates.finish(now, bytes),
@@ -64,7 +68,8 @@ impl Impairments {
     }
 
     /// Returns the arrival of a packet that was `sent` at this time; `None` if it is lost.
-    pub(crate) fn arrival(&mut self, sent: Time, delay: Duration) -> Option<Time> {
+    #[inline]
+    pub fn arrival(&mut self, sent: Time, delay: Duration) -> Option<Time> {
         let now = sent.since(Time::ZERO);
         if let Some(losses) = &self.losses {
             self.propagation.set_loss(Loss::independent(losses.at(now)));
@@ -78,24 +83,35 @@ impl Impairments {
         Some(self.latest)
     }
 
+    /// Returns the limits of the frames in which packets are sent; `None` if they are sent one by one.
+    #[inline]
+    #[must_use]
+    pub fn frame(&self) -> Option<&Aggregation> {
+        self.frames.as_ref().map(|frames| &frames.limits)
+    }
+
     /// Returns true if packets may overtake each other.
-    pub(crate) const fn reorders(&self) -> bool {
+    #[must_use]
+    pub const fn reorders(&self) -> bool {
         self.reorders
     }
 
     /// Returns true if packets need the link's delay and a transmission time of a constant rate: all that may happen is
     /// loss.
-    pub(crate) const fn only_lose(&self) -> bool {
+    #[must_use]
+    pub const fn only_lose(&self) -> bool {
         !self.propagation.has_jitter() && self.delays.is_none() && self.rates.is_none() && self.frames.is_none()
     }
 
     /// Returns the rate at `now`; `None` if it is constant.
-    pub(crate) fn rate(&self, now: Time) -> Option<Rate> {
+    #[must_use]
+    pub fn rate(&self, now: Time) -> Option<Rate> {
         self.rates.as_ref().map(|rates| rates.at(now))
     }
 
     /// Returns the mean rate in bit/s from `from` to `to`; `None` if the rate is constant or no time has passed.
-    pub(crate) fn mean_rate(&self, from: Time, to: Time) -> Option<f64> {
+    #[must_use]
+    pub fn mean_rate(&self, from: Time, to: Time) -> Option<f64> {
         self.rates.as_ref()?.mean(from, to)
     }
 }

@@ -1,0 +1,88 @@
+//! The options of `fairlane shell`.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::shared::{Disciplines, Overrides, disciplines};
+
+/// Run any program behind a scenario's link
+///
+/// The command runs in a network namespace whose only way out is the link of the scenario, in both directions: rate,
+/// delay, jitter, loss, reordering and queue discipline are those of the simulator. Packets towards the command take
+/// the link's forward direction, packets from it the reverse one. Without a command it is a shell.
+///
+/// It needs Linux with user namespaces, no root, and no other program. The host on which it was started is `gateway`
+/// inside; other addresses and names are those of outside. TCP and UDP connections that the command opens are accepted
+/// at the far end of the link and made again from outside, so the TCP that meets the link is Linux's at both ends.
+/// Ping and traceroute reach `gateway` only.
+///
+/// At the end it says on standard error what the link did. The exit code is that of the command, or 128 and the number
+/// of the signal that ended it; 127 if there is no such command; 2 if the shell could not be started.
+#[derive(Debug, Args)]
+pub(crate) struct ShellArgs {
+    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; with one link
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    /// Disciplines, or "all": the command runs once with each, one after the other [default: the file's]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
+    pub(crate) queue: Vec<Disciplines>,
+
+    #[command(flatten)]
+    pub(crate) overrides: Overrides,
+
+    /// Let a port of this host lead to a port inside, as 8080:80 or 0.0.0.0:8080:80; repeatable [default address:
+    /// 127.0.0.1]
+    #[arg(long, value_name = "[ADDRESS:]PORT:PORT", value_parser = listen)]
+    pub(crate) listen: Vec<(SocketAddr, u16)>,
+
+    /// Let TCP ask for ECN, inside and at the far end
+    #[arg(long)]
+    pub(crate) ecn: bool,
+
+    /// The MTU of the link in bytes, 1280 to 9000
+    #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = clap::value_parser!(u32).range(1280..=9000))]
+    pub(crate) mtu: u32,
+
+    /// Write the outcome as JSON into this file, with each connection by its addresses and ports
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Say nothing at the end, unless packets were late
+    #[arg(long)]
+    pub(crate) quiet: bool,
+
+    /// The command and its arguments [default: $SHELL, or /bin/sh]
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Reads `[ADDRESS:]PORT:PORT`.
+fn listen(text: &str) -> Result<(SocketAddr, u16), String> {
+    let wrong = || format!("{text:?} is not PORT:PORT or ADDRESS:PORT:PORT, such as 8080:80 or 0.0.0.0:8080:80");
+    let (at, inside) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let at = match at.rsplit_once(':') {
+        None => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), at.parse().map_err(|_| wrong())?),
+        Some(_) => at.parse().map_err(|_| wrong())?,
+    };
+    Ok((at, inside.parse().map_err(|_| wrong())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_leads_to_a_port() {
+        let at = |address: &str| address.parse().unwrap();
+        assert_eq!(listen("8080:80"), Ok((at("127.0.0.1:8080"), 80)));
+        assert_eq!(listen("0.0.0.0:8080:80"), Ok((at("0.0.0.0:8080"), 80)));
+        assert_eq!(listen("[::1]:8080:80"), Ok((at("[::1]:8080"), 80)));
+        for wrong in ["", "80", "x:80", "80:x", "80:65536", "::1:80:80", "a:80:80"] {
+            assert!(listen(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! `fairlane shell`: any program behind a scenario's link.
+
+mod report;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use fairlane_console::Failure;
+use fairlane_outcome::{Extent, Outcome, OutputFile};
+use fairlane_qdisc::Kind;
+use fairlane_runner::compare::with_kind;
+use fairlane_scenario::{Document, Scenario};
+use fairlane_shell::{Ended, Listen, Options, Shell, ShellError};
+
+use crate::args::shell::ShellArgs;
+use crate::files::Outputs;
+use crate::{output, shared};
+
+/// A command behind links that differ in their queue alone.
+#[derive(Debug)]
+pub(crate) struct ShellCommand {
+    shells: Vec<(Option<Kind>, Shell)>,
+    command: Vec<OsString>,
+    json: Option<PathBuf>,
+    quiet: bool,
+}
+
+impl ShellCommand {
+    /// Reads and checks everything. Nothing is changed on the machine.
+    pub(crate) fn new(args: &ShellArgs) -> Result<Self, Failure> {
+        let document = shared::document(Some(&args.file), &args.overrides)?;
+        let scenario = document.scenario()?;
+        let kinds = shared::kinds(&args.queue);
+        let scenarios: Vec<(Option<Kind>, Scenario)> = if kinds.is_empty() {
+            vec![(None, scenario)]
+        } else {
+            let with = |kind: &Kind| Ok((Some(*kind), with_kind(&scenario, *kind)?));
+            kinds.iter().map(with).collect::<Result<_, Failure>>()?
+        };
+        let listen = args.listen.iter().map(|(at, port)| Listen { at: *at, port: *port }).collect();
+        let options = Options { ecn: args.ecn, mtu: args.mtu, listen };
+        let shell = |(kind, scenario): (Option<Kind>, Scenario)| match Shell::new(&scenario, options.clone()) {
+            Ok(shell) => Ok((kind, shell)),
+            Err(error) => Err(failure(&document, error)),
+        };
+        let shells = scenarios.into_iter().map(shell).collect::<Result<_, Failure>>()?;
+        let outputs = Outputs::default().file("--json", args.json.as_deref());
+        outputs.check(&shared::inputs(Some(&args.file), &document))?;
+        let command = if args.command.is_empty() { vec![user_shell()] } else { args.command.clone() };
+        Ok(Self { shells, command, json: args.json.clone(), quiet: args.quiet })
+    }
+
+    /// Runs the command behind each link. The exit code is the first that is not 0.
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let (mut outcomes, mut code) = (Vec::new(), 0);
+        for (kind, shell) in &self.shells {
+            if self.shells.len() > 1
+                && let Some(kind) = kind
+            {
+                output::tell(&format!("{kind}:\n"));
+            }
+            let ended = shell.run(&self.command).map_err(|error| self.failed(error))?;
+            let Ended { run, code: this, .. } = &ended;
+            if code == 0 {
+                code = *this;
+            }
+            output::tell(&report::text(&ended, self.quiet));
+            outcomes.extend(Outcome::from_runs([run.clone()]));
+        }
+        if let Some(file) = &self.json {
+            write_json(file, &outcomes)?;
+        }
+        if code == 0 { Ok(()) } else { Err(Failure::Ended(code)) }
+    }
+
+    fn failed(&self, error: ShellError) -> Failure {
+        match error {
+            ShellError::Command(reason, code) => {
+                let name = self.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                output::tell(&format!("error: cannot execute {name}: {reason}\n"));
+                Failure::Ended(code)
+            }
+            other => Failure::plain(other),
+        }
+    }
+}
+
+/// Returns the user's shell.
+fn user_shell() -> OsString {
+    std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())
+}
+
+/// Converts an error; one about the scenario names its place in the file.
+fn failure(document: &Document, error: ShellError) -> Failure {
+    match error {
+        ShellError::Scenario(cannot) => document.refuse(&cannot.key, &cannot.message, &cannot.help).into(),
+        other => Failure::plain(other),
+    }
+}
+
+/// Writes `{"outcomes": […]}`, as other commands print it.
+fn write_json(path: &Path, outcomes: &[Outcome]) -> Result<(), Failure> {
+    let written = || {
+        let mut file = OutputFile::create(path)?;
+        let text: Vec<String> = outcomes.iter().map(Outcome::to_json).collect();
+        writeln!(file, "{{\"outcomes\": [{}]}}", text.join(","))?;
+        file.finish(Extent::Whole)
+    };
+    written().map(drop).map_err(|error| Failure::write(path, &error))
+}

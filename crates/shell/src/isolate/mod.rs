@@ -1,0 +1,139 @@
+//! The command's namespaces, and the process that is the first in them.
+
+mod files;
+mod init;
+mod refusal;
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::{Pid, getegid, geteuid};
+
+pub(crate) use files::resolver;
+
+use crate::address::Addresses;
+use crate::error::{ShellError, setup};
+use crate::sys::fork_into;
+
+/// The namespaces of the command.
+const INSIDE: CloneFlags = CloneFlags::CLONE_NEWPID.union(CloneFlags::CLONE_NEWNET).union(CloneFlags::CLONE_NEWNS);
+
+/// The name of the command's interface.
+pub(crate) const INTERFACE: &str = "link";
+
+/// What the first process of the namespaces sets up.
+#[derive(Clone, Debug)]
+pub(crate) struct Interior {
+    pub(crate) addresses: Addresses,
+    pub(crate) command: Vec<OsString>,
+    /// TCP asks for ECN.
+    pub(crate) ecn: bool,
+    /// The caller reaches other hosts by IPv6.
+    pub(crate) has_ipv6: bool,
+}
+
+/// What the first process of the namespaces tells its parent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// The command runs.
+    Started,
+    /// The namespaces cannot be set up, with the reason.
+    Failed(String),
+    /// The command cannot be executed, with the reason and the exit code of shells for it.
+    NoCommand(String, u8),
+    /// The command has ended: its exit code, or 128 and the number of the signal.
+    Ended(u8),
+}
+
+/// The first process of the command's namespaces. It ends with its parent, and with it ends all that is inside.
+pub(crate) struct Inside {
+    pub(crate) pid: Pid,
+    channel: UnixStream,
+}
+
+impl Inside {
+    /// Creates the namespaces, and a user namespace around them if the caller may create none without. Called while
+    /// the process has one thread.
+    ///
+    /// # Errors
+    /// The system does not allow it.
+    pub(crate) fn create(interior: &Interior) -> Result<Self, ShellError> {
+        let (channel, other) = UnixStream::pair().map_err(setup("a socket"))?;
+        let child = match fork_into(INSIDE) {
+            Err(Errno::EPERM) => {
+                enter_user_namespace()?;
+                fork_into(INSIDE).map_err(refusal::explain)?
+            }
+            result => result.map_err(refusal::explain)?,
+        };
+        match child {
+            Some(pid) => Ok(Self { pid, channel }),
+            None => {
+                drop(channel);
+                init::run(other, interior)
+            }
+        }
+    }
+
+    /// Lets the first process set up the namespaces and start the command.
+    pub(crate) fn start(&mut self) -> Result<(), ShellError> {
+        self.channel.write_all(&[0]).map_err(setup("the first process"))
+    }
+
+    /// Waits for the next message; `None` if the first process has ended.
+    pub(crate) fn message(&mut self) -> Option<Message> {
+        Message::read(&mut self.channel).ok()
+    }
+}
+
+impl std::os::fd::AsFd for Inside {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+}
+
+impl Message {
+    fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let (kind, code, text) = match self {
+            Self::Started => (0, 0, ""),
+            Self::Failed(text) => (1, 0, text.as_str()),
+            Self::NoCommand(text, code) => (2, *code, text.as_str()),
+            Self::Ended(code) => (3, *code, ""),
+        };
+        let text = &text.as_bytes()[..text.len().min(usize::from(u16::MAX))];
+        let length = (text.len() as u16).to_ne_bytes();
+        to.write_all(&[&[kind, code][..], &length, text].concat())
+    }
+
+    fn read(from: &mut impl Read) -> io::Result<Self> {
+        let mut head = [0; 4];
+        from.read_exact(&mut head)?;
+        let mut text = vec![0; u16::from_ne_bytes([head[2], head[3]]).into()];
+        from.read_exact(&mut text)?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        Ok(match head[0] {
+            0 => Self::Started,
+            1 => Self::Failed(text),
+            2 => Self::NoCommand(text, head[1]),
+            _ => Self::Ended(head[1]),
+        })
+    }
+}
+
+/// Moves this process to a new user namespace in which it has all rights, and its user and group are those from before.
+fn enter_user_namespace() -> Result<(), ShellError> {
+    let (user, group) = (geteuid(), getegid());
+    unshare(CloneFlags::CLONE_NEWUSER).map_err(refusal::explain)?;
+    let write = |file: &str, text: String| {
+        std::fs::write(format!("/proc/self/{file}"), text).map_err(|error| match error.raw_os_error() {
+            Some(code) => refusal::explain(Errno::from_raw(code)),
+            None => setup(file)(error),
+        })
+    };
+    write("setgroups", "deny".to_owned())?;
+    write("uid_map", format!("{user} {user} 1"))?;
+    write("gid_map", format!("{group} {group} 1"))
+}

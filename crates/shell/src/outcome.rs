@@ -1,0 +1,81 @@
+//! What a link counted, as an outcome.
+
+use std::sync::Arc;
+
+use fairlane_outcome::{Cost, Expected, FlowRun, QueueRun, Run};
+use fairlane_qdisc::headers::FlowId;
+use fairlane_scenario::Scenario;
+
+use crate::path::{LinkFlow, LinkResults};
+use crate::run::Ended;
+
+/// Returns the outcome of a command that has ended with `code`.
+pub(crate) fn outcome(scenario: &Scenario, code: u8, results: LinkResults) -> Ended {
+    let LinkResults { queues: [down, mut up], flows: [down_flows, up_flows], lateness, lost_frames, seconds } = results;
+    // The flows of both directions are numbered together.
+    let before = down_flows.len() as u32;
+    for flow in &mut up.flows {
+        flow.flow += before;
+    }
+    let mut flows = Vec::with_capacity(down_flows.len() + up_flows.len());
+    for (exit, (queue, named)) in [(&down, &down_flows), (&up, &up_flows)].into_iter().enumerate() {
+        flows.extend(named.iter().enumerate().map(|(index, flow)| flow_run(exit, queue, index, flow)));
+    }
+    let packets = flows.iter().map(|flow| flow.sent).sum();
+    let run = Run {
+        scenario: scenario.name.clone(),
+        engine: "shell".into(),
+        seed: scenario.seed,
+        run: 0,
+        from_s: 0.0,
+        to_s: seconds,
+        partial: false,
+        queues: vec![down, up],
+        flows,
+        cost: Cost { events: packets, packet_hops: packets, wall_s: seconds, ..Cost::default() },
+        expected: Expected::default(),
+    };
+    let [mut late, up_late] = lateness;
+    late.join(&up_late);
+    Ended { code, run, lateness: late, lost_frames }
+}
+
+/// Returns the flow `index` of `queue`.
+fn flow_run(exit: usize, queue: &QueueRun, index: usize, flow: &LinkFlow) -> FlowRun {
+    let counts = &queue.flows[index];
+    let protocol = flow.name.protocol_name();
+    let kind: Arc<str> = protocol.into();
+    FlowRun {
+        id: counts.flow,
+        name: name(&flow.name).into(),
+        group: format!("{protocol} {}", if exit == 0 { "down" } else { "up" }).into(),
+        kind: protocol.into(),
+        transport: kind,
+        exit: Some(exit),
+        sent: counts.arrived,
+        delivered: counts.departed - counts.lost,
+        unique_bytes: counts.departed_bytes - flow.lost_bytes,
+        dropped: counts.dropped.iter().sum(),
+        lost: counts.lost,
+        retransmitted: 0,
+        timeouts: 0,
+        completions_ns: None,
+        startups_ns: None,
+        path: None,
+        video: None,
+        score: None,
+    }
+}
+
+/// Returns a flow's name: `tcp 198.18.0.2:40000 > 198.18.0.1:80`.
+fn name(flow: &FlowId) -> String {
+    let protocol = flow.protocol_name();
+    let FlowId::Ip { source, destination, ports, .. } = flow else { return protocol.to_owned() };
+    match ports {
+        None => format!("{protocol} {source} > {destination}"),
+        Some((from, to)) => {
+            let at = |address, port| std::net::SocketAddr::new(address, port);
+            format!("{protocol} {} > {}", at(*source, *from), at(*destination, *to))
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The link: both directions, in one thread.
+
+mod direction;
+mod lateness;
+mod meter;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+use fairlane_linux::now;
+use fairlane_outcome::QueueRun;
+use fairlane_qdisc::{Duration, Time};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::EventFd;
+use nix::sys::prctl::set_timerslack;
+use nix::sys::time::TimeSpec;
+
+pub(crate) use direction::{Direction, Ends};
+pub use lateness::Lateness;
+pub(crate) use meter::LinkFlow;
+
+use crate::relay::{Answer, Contact, Gate, Judgement};
+
+/// The time before an event from which the thread polls instead of sleeping: the kernel wakes it later than asked.
+const SPIN: Duration = Duration::from_nanos(100_000);
+
+/// The longest sleep, after which the thread looks whether it is to end.
+const MOST_SLEEP: Duration = Duration::from_millis(50);
+
+/// The interval between attempts to send frames that the kernel has not accepted.
+const RETRY: Duration = Duration::from_millis(1);
+
+/// What the link's thread and the others share.
+pub(crate) struct Shared {
+    /// The link ends.
+    pub(crate) over: AtomicBool,
+    /// Wakes the link's thread.
+    pub(crate) wake: EventFd,
+}
+
+/// Both directions of a link.
+pub(crate) struct LinkPath {
+    /// Towards the command, and away from it.
+    down: Direction,
+    up: Direction,
+    gate: Gate,
+    /// Tells the relay of contacts, and receives its answers.
+    contacts: Sender<Contact>,
+    answers: Receiver<Answer>,
+    relay_wake: Arc<EventFd>,
+    shared: Arc<Shared>,
+    start: Time,
+}
+
+/// The counts of a link.
+pub(crate) struct LinkResults {
+    /// Towards the command, and away from it.
+    pub(crate) queues: [QueueRun; 2],
+    /// The names of the flows that the queues number, of both.
+    pub(crate) flows: [Vec<LinkFlow>; 2],
+    /// How late packets were delivered, in both directions.
+    pub(crate) lateness: [Lateness; 2],
+    /// Frames that were lost outside of the link.
+    pub(crate) lost_frames: u64,
+    /// The seconds from the start to the end.
+    pub(crate) seconds: f64,
+}
+
+impl LinkPath {
+    pub(crate) fn new(
+        [down, up]: [Direction; 2],
+        gate: Gate,
+        (contacts, answers): (Sender<Contact>, Receiver<Answer>),
+        relay_wake: Arc<EventFd>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self { down, up, gate, contacts, answers, relay_wake, shared, start: now() }
+    }
+
+    /// Carries packets until the shell is over.
+    pub(crate) fn run(mut self) -> io::Result<LinkResults> {
+        // Without this the kernel may extend each wait by 50 us.
+        let _ = set_timerslack(1);
+        self.start = now();
+        while !self.shared.over.load(Ordering::Acquire) {
+            let more = self.down.receive(self.start) | self.up.receive(self.start);
+            let at = self.elapsed();
+            let pending = self.deliver(at)?;
+            self.take_answers()?;
+            if !more {
+                self.wait(pending)?;
+            }
+        }
+        let at = self.elapsed();
+        let (down, up) = (self.down.finish(at), self.up.finish(at));
+        Ok(LinkResults {
+            queues: [down.queue, up.queue],
+            flows: [down.flows, up.flows],
+            lateness: [down.lateness, up.lateness],
+            lost_frames: down.lost_frames + up.lost_frames,
+            seconds: at.since(Time::ZERO).as_secs(),
+        })
+    }
+
+    /// Returns the time of the scenario.
+    fn elapsed(&self) -> Time {
+        Time::ZERO + now().since(self.start)
+    }
+
+    /// Delivers what has arrived at both ends by `at`. Returns `true` if the kernel has not accepted all frames yet.
+    fn deliver(&mut self, at: Time) -> io::Result<bool> {
+        let Self { down, up, gate, contacts, relay_wake, .. } = self;
+        let pending = down.deliver(at, |_, _| Judgement::Pass)?;
+        let mut told = false;
+        let pending_up = up.deliver(at, |packet, frame| match gate.contact(packet, frame) {
+            Ok(judgement) => judgement,
+            Err(contact) => {
+                told = true;
+                if contacts.send(contact).is_ok() { Judgement::Asked } else { Judgement::Drop }
+            }
+        })?;
+        if told {
+            relay_wake.write(1)?;
+        }
+        Ok(pending || pending_up)
+    }
+
+    /// Sends or drops the packets on which the relay has decided.
+    fn take_answers(&mut self) -> io::Result<()> {
+        let mut any = false;
+        while let Ok(answer) = self.answers.try_recv() {
+            any = true;
+            match answer {
+                Answer::Pass(id) => self.up.answer(id, true)?,
+                Answer::Drop(id) => self.up.answer(id, false)?,
+                Answer::Open(flow) => self.gate.open(flow),
+                Answer::Forget(flow) => self.gate.forget(&flow),
+            }
+        }
+        if any { self.up.flush().map(drop) } else { Ok(()) }
+    }
+
+    /// Waits for a packet, an answer, or the next event of the link.
+    fn wait(&self, pending: bool) -> io::Result<()> {
+        let at = self.elapsed();
+        let due = [self.down.due(), self.up.due()].into_iter().flatten().min();
+        let until = due.map_or(MOST_SLEEP, |due| due.since(at));
+        // The thread polls for the rest of the time.
+        let Some(until) = until.as_nanos().checked_sub(SPIN.as_nanos()).filter(|nanos| *nanos > 0) else {
+            return Ok(());
+        };
+        let most = if pending { RETRY } else { MOST_SLEEP };
+        let timeout = TimeSpec::new(0, until.min(most.as_nanos()) as i64);
+        let sources: [BorrowedFd<'_>; 3] = [self.down.as_fd(), self.up.as_fd(), self.shared.wake.as_fd()];
+        let mut ready = sources.map(|source| PollFd::new(source, PollFlags::POLLIN));
+        match ppoll(&mut ready, Some(timeout), None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if ready[2].any() == Some(true) {
+            // Another thread may have read it, which cannot be.
+            let _ = self.shared.wake.read();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,278 @@
+//! A shell from its start to its end.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
+
+use fairlane_linux::rtnetlink::{Route, RouteSocket, VethEnd};
+use fairlane_outcome::Run;
+use fairlane_qdisc::Seed;
+use fairlane_scenario::Scenario;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::{Pid, getpgrp};
+
+use crate::address::{Addresses, PREFIXES};
+use crate::error::{ShellError, setup};
+use crate::isolate::{INTERFACE, Inside, Interior, Message, resolver};
+use crate::outcome::outcome;
+use crate::path::{Direction, Ends, Lateness, LinkPath, LinkResults, Shared};
+use crate::plan::ShellPlan;
+use crate::relay::{Destinations, Gate, Namespace, Relay, Served};
+use crate::sys::set_foreground;
+
+/// The interfaces of the link's namespace, and that of the far end.
+const NEAR: &str = "near";
+const FAR: &str = "far";
+const OUT: &str = "out";
+
+/// The hardware addresses: both hosts have the same, since they resolve none.
+const HOST: [u8; 6] = [2, 0, 0, 0, 0, 1];
+const BRIDGE: [u8; 6] = [2, 0, 0, 0, 0, 2];
+
+/// Signals that come to this process and are the command's.
+const FOR_COMMAND: [Signal; 6] =
+    [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
+
+/// A port of the caller's host that leads to a port inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// Where the caller's host listens.
+    pub at: SocketAddr,
+    /// The port inside.
+    pub port: u16,
+}
+
+/// What a shell is like apart from its scenario.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// TCP asks for ECN, inside and at the far end.
+    pub ecn: bool,
+    /// The MTU of the link in bytes.
+    pub mtu: u32,
+    /// The ports that lead inside.
+    pub listen: Vec<Listen>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { ecn: false, mtu: 1500, listen: Vec::new() }
+    }
+}
+
+/// A scenario whose link a command can be put behind.
+#[derive(Clone, Debug)]
+pub struct Shell {
+    plan: ShellPlan,
+    options: Options,
+}
+
+/// A command that has ended, and what its link counted.
+#[derive(Debug)]
+pub struct Ended {
+    /// The command's exit code, or 128 and the number of the signal that ended it.
+    pub code: u8,
+    /// The counts; the engine is `shell`. The first queue is that of packets towards the command, the second that of
+    /// packets from it. Each flow is a five-tuple in one direction.
+    pub run: Run,
+    /// How late packets were delivered.
+    pub lateness: Lateness,
+    /// Frames that were lost outside of the link, since the machine was too slow.
+    pub lost_frames: u64,
+}
+
+impl Shell {
+    /// Returns a shell behind the only link of `scenario`, whose forward direction is towards the command.
+    ///
+    /// # Errors
+    /// A shell does not support the scenario.
+    pub fn new(scenario: &Scenario, options: Options) -> Result<Self, ShellError> {
+        Ok(Self { plan: ShellPlan::new(scenario)?, options })
+    }
+
+    /// Runs `command` behind the link until it ends. Called while the process has one thread.
+    ///
+    /// # Errors
+    /// The namespaces cannot be created, the command cannot be executed, or the link has failed.
+    pub fn run(&self, command: &[OsString]) -> Result<Ended, ShellError> {
+        let addresses = Addresses::here();
+        let served = self.served(addresses)?;
+        let has_ipv6 = UdpSocket::bind("[::]:0").and_then(|socket| socket.connect("[2000::1]:9")).is_ok();
+        let destinations = Destinations::new(addresses, resolver());
+        let interior = Interior { addresses, command: command.to_vec(), ecn: self.options.ecn, has_ipv6 };
+        let mut inside = Inside::create(&interior)?;
+        // From here on signals are read, in the first process of the namespaces too.
+        let signals: SigSet = FOR_COMMAND.into_iter().collect();
+        signals.thread_block().map_err(setup("signals"))?;
+        let running = self.start(addresses, inside.pid, destinations, served)?;
+        inside.start()?;
+        let ended = supervise(&mut inside, &signals, &running);
+        let results = running.stop();
+        restore_terminal();
+        Ok(outcome(&self.plan.scenario, ended?, results?))
+    }
+
+    /// Opens the ports that lead inside.
+    fn served(&self, addresses: Addresses) -> Result<Vec<Served>, ShellError> {
+        let [inside, _] = addresses.inside();
+        let open = |listen: &Listen| {
+            let listener = TcpListener::bind(listen.at).map_err(setup(format!("listening at {}", listen.at)))?;
+            Ok(Served { listener, inside: SocketAddr::new(inside, listen.port) })
+        };
+        self.options.listen.iter().map(open).collect()
+    }
+
+    /// Creates the namespaces of the link and of its far end, and starts the link and the relay.
+    fn start(
+        &self,
+        addresses: Addresses,
+        inside: Pid,
+        destinations: Destinations,
+        served: Vec<Served>,
+    ) -> Result<Running, ShellError> {
+        let (far, between) = (Namespace::new("shell-far")?, Namespace::new("shell-link")?);
+        let (mtu, far_id, ecn) = (self.options.mtu, far.id(), self.options.ecn);
+        between.run(move || join(inside, far_id, mtu)).map_err(setup("the interfaces of the link"))?;
+        far.run(move || far_end(addresses, ecn)).map_err(setup("the far end of the link"))?;
+        let directions = {
+            let link = self.plan.link.clone();
+            let seed = Seed::new(self.plan.scenario.seed).numbered(0);
+            let open = move || {
+                let reverse = format!("{}/reverse", link.name);
+                let (down, up): (Ends<'_>, Ends<'_>) = ([FAR, NEAR], [NEAR, FAR]);
+                let down = Direction::open(&link.forward, &link.name, down, seed);
+                let up = Direction::open(&link.reverse, &reverse, up, seed);
+                Ok(down.and_then(|down| Ok([down, up?])))
+            };
+            between.run(open).map_err(setup("the link"))??
+        };
+        let wake = || EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(setup("an eventfd"));
+        let shared = Arc::new(Shared { over: AtomicBool::new(false), wake: wake()? });
+        let relay_wake = Arc::new(wake()?);
+        let ((contact, contacts), (answer, answers)) = (channel(), channel());
+        let gate = Gate::new(addresses.gateway());
+        let path = LinkPath::new(directions, gate, (contact, answers), relay_wake.clone(), shared.clone());
+        let wakes = (relay_wake.clone(), shared.clone());
+        let relay = Relay::new(far, destinations, (contacts, answer), wakes, served).map_err(setup("the relay"))?;
+        let thread = |name: &str| thread::Builder::new().name(name.to_owned());
+        let link = thread("shell-path").spawn(move || path.run()).map_err(setup("a thread"))?;
+        let over = shared.clone();
+        let relay = thread("shell-relay").spawn(move || relay.run(&over.over)).map_err(setup("a thread"))?;
+        Ok(Running { shared, relay_wake, link, relay })
+    }
+}
+
+/// The threads of a link.
+struct Running {
+    shared: Arc<Shared>,
+    relay_wake: Arc<EventFd>,
+    link: JoinHandle<io::Result<LinkResults>>,
+    relay: JoinHandle<io::Result<()>>,
+}
+
+impl Running {
+    /// Returns `true` if a thread has ended though it was not told to.
+    fn has_failed(&self) -> bool {
+        self.link.is_finished() || self.relay.is_finished()
+    }
+
+    /// Ends the link and returns its counts.
+    fn stop(self) -> Result<LinkResults, ShellError> {
+        self.shared.over.store(true, Ordering::Release);
+        let _ = (self.shared.wake.write(1), self.relay_wake.write(1));
+        let gone = |_| Err(io::Error::other("its thread ended"));
+        self.relay.join().unwrap_or_else(|_| Err(io::Error::other("its thread ended"))).map_err(ShellError::Link)?;
+        self.link.join().unwrap_or_else(gone).map_err(ShellError::Link)
+    }
+}
+
+/// Passes signals on, and waits until the command has ended. Returns its exit code.
+fn supervise(inside: &mut Inside, signals: &SigSet, running: &Running) -> Result<u8, ShellError> {
+    let signal_fd =
+        SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(setup("signals"))?;
+    loop {
+        let mut ready = [inside.as_fd(), signal_fd.as_fd()].map(|source| PollFd::new(source, PollFlags::POLLIN));
+        // An interrupted wait is repeated.
+        let _ = poll(&mut ready, PollTimeout::from(500_u16));
+        let [message, signal] = ready.map(|one| one.any() == Some(true));
+        if running.has_failed() {
+            let _ = kill(inside.pid, Signal::SIGKILL);
+            return Ok(128 + Signal::SIGKILL as u8);
+        }
+        while let Some(info) = signal_fd.read_signal().ok().flatten().filter(|_| signal) {
+            // The terminal has told the command too.
+            if info.ssi_code <= 0
+                && let Ok(signal) = Signal::try_from(info.ssi_signo as i32)
+            {
+                let _ = kill(inside.pid, signal);
+            }
+        }
+        if message {
+            match inside.message() {
+                Some(Message::Started) => {}
+                Some(Message::Ended(code)) => return Ok(code),
+                Some(Message::Failed(reason)) => return Err(ShellError::Inside(reason)),
+                Some(Message::NoCommand(reason, code)) => return Err(ShellError::Command(reason, code)),
+                // Someone has killed it, and with it all that was inside.
+                None => return Ok(128 + Signal::SIGKILL as u8),
+            }
+        }
+    }
+}
+
+/// Makes this process group the foreground one again, which a shell with job control has taken from it.
+fn restore_terminal() {
+    let stop: SigSet = [Signal::SIGTTOU].into_iter().collect();
+    if stop.thread_block().is_ok() {
+        // Standard input may be no terminal, or another group's.
+        let _ = set_foreground(io::stdin(), getpgrp());
+    }
+}
+
+/// Connects the link's namespace, which is this thread's, with those of the command and of the far end.
+fn join(inside: Pid, far: u32, mtu: u32) -> io::Result<()> {
+    let route = RouteSocket::open()?;
+    let end = |name, address, namespace_of| VethEnd { name, address, namespace_of };
+    route.add_veth([end(NEAR, BRIDGE, None), end(INTERFACE, HOST, Some(inside.as_raw() as u32))], mtu)?;
+    route.add_veth([end(FAR, BRIDGE, None), end(OUT, HOST, Some(far))], mtu)?;
+    for interface in [NEAR, FAR] {
+        set(&format!("net/ipv6/conf/{interface}/disable_ipv6"), "1");
+        route.set_up(interface, false)?;
+    }
+    Ok(())
+}
+
+/// Sets up the far end in its namespace, which is this thread's: all addresses are its own, so that the relay can accept
+/// connections to any.
+fn far_end(addresses: Addresses, ecn: bool) -> io::Result<()> {
+    let route = RouteSocket::open()?;
+    route.set_up("lo", true)?;
+    set(&format!("net/ipv6/conf/{OUT}/addr_gen_mode"), "1");
+    set(&format!("net/ipv6/conf/{OUT}/router_solicitations"), "0");
+    set(&format!("net/ipv6/conf/{OUT}/disable_ipv6"), "0");
+    set("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" });
+    route.set_up(OUT, false)?;
+    let [gateway4, gateway6] = addresses.gateway();
+    route.add_address(OUT, gateway4, PREFIXES[0])?;
+    let local = |to: IpAddr| Route { to: (to, 0), via: None, interface: "lo", local: true };
+    route.add_route(&local(Ipv4Addr::UNSPECIFIED.into()))?;
+    // The kernel may have no IPv6.
+    if route.add_address(OUT, gateway6, PREFIXES[1]).is_ok() {
+        route.add_route(&local(std::net::Ipv6Addr::UNSPECIFIED.into()))?;
+    }
+    Ok(())
+}
+
+/// Sets a parameter of the kernel in this thread's network namespace, if it has it.
+fn set(name: &str, value: &str) {
+    // Without IPv6 there is no such parameter.
+    let _ = fs::write(format!("/proc/sys/{name}"), value);
+}
