@@ -68,7 +68,7 @@ pub use shaper::delay_histogram::DelayHistogram;
 pub use shaper::queued_packet::{Marking, QueuedPacket};
 pub use shaper::top_flows::TopFlow;
 pub use shaper::{PacketObserver, Shaper, TimestampedPacket};
-pub use sys::clock::now;
+pub use sys::clock::{now, wall_clock};
 pub use sys::icmp_probe::{ProbeAnswer, ProbeEvent, ProbeKind, ProbeSocket};
 pub use sys::interface_info::has_ethernet_headers;
 pub use sys::random::random_seed;

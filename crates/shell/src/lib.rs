@@ -27,5 +27,5 @@ mod run;
 mod sys;
 
 pub use error::{ShellError, Unsupported};
-pub use path::Lateness;
+pub use path::{Lateness, Signalled};
 pub use run::{Ended, Listen, Options, Shell};

@@ -11,7 +11,7 @@ use crate::run::Ended;
 
 /// Returns the outcome of a command that has ended with `code`.
 pub(crate) fn outcome(scenario: &Scenario, code: u8, results: LinkResults) -> Ended {
-    let LinkResults { queues: [down, mut up], flows: [down_flows, up_flows], lateness, lost_frames, seconds } = results;
+    let LinkResults { queues: [down, mut up], flows: [down_flows, up_flows], seconds, .. } = results;
     // The flows of both directions are numbered together.
     let before = down_flows.len() as u32;
     for flow in &mut up.flows {
@@ -35,9 +35,9 @@ pub(crate) fn outcome(scenario: &Scenario, code: u8, results: LinkResults) -> En
         cost: Cost { events: packets, packet_hops: packets, wall_s: seconds, ..Cost::default() },
         expected: Expected::default(),
     };
-    let [mut late, up_late] = lateness;
+    let [mut late, up_late] = results.lateness;
     late.join(&up_late);
-    Ended { code, run, lateness: late, lost_frames }
+    Ended { code, run, lateness: late, lost_frames: results.lost_frames, signalled: results.signalled }
 }
 
 /// Returns the flow `index` of `queue`.

@@ -14,7 +14,7 @@ use fairlane_linux::rtnetlink::{Route, RouteSocket, VethEnd};
 use fairlane_outcome::Run;
 use fairlane_qdisc::Seed;
 use fairlane_scenario::Scenario;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -24,7 +24,7 @@ use crate::address::{Addresses, PREFIXES};
 use crate::error::{ShellError, setup};
 use crate::isolate::{INTERFACE, Inside, Interior, Message, resolver};
 use crate::outcome::outcome;
-use crate::path::{Direction, Ends, Lateness, LinkPath, LinkResults, Shared};
+use crate::path::{Direction, Ends, Lateness, LinkPath, LinkResults, Shared, Signalled};
 use crate::plan::ShellPlan;
 use crate::relay::{Destinations, Gate, Namespace, Relay, Served};
 use crate::sys::set_foreground;
@@ -41,6 +41,12 @@ const BRIDGE: [u8; 6] = [2, 0, 0, 0, 0, 2];
 /// Signals that come to this process and are the command's.
 const FOR_COMMAND: [Signal; 6] =
     [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
+
+/// The interval at which the threads of the link are looked at.
+const LOOK_MS: u16 = 500;
+
+/// The exit code of a command that was killed.
+const KILLED: u8 = 128 + Signal::SIGKILL as u8;
 
 /// A port of the caller's host that leads to a port inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +93,9 @@ pub struct Ended {
     pub lateness: Lateness,
     /// Frames that were lost outside of the link, since the machine was too slow.
     pub lost_frames: u64,
+    /// By direction, the seconds in which the discipline dropped or marked packets. If the link was not used then, the
+    /// discipline limited the throughput and not the link.
+    pub signalled: [Signalled; 2],
 }
 
 impl Shell {
@@ -196,34 +205,45 @@ impl Running {
 
 /// Passes signals on, and waits until the command has ended. Returns its exit code.
 fn supervise(inside: &mut Inside, signals: &SigSet, running: &Running) -> Result<u8, ShellError> {
-    let signal_fd =
-        SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(setup("signals"))?;
+    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+    let signal_fd = SignalFd::with_flags(signals, flags).map_err(setup("signals"))?;
+    // Signals that come before the command has started wait.
+    let mut started = false;
     loop {
-        let mut ready = [inside.as_fd(), signal_fd.as_fd()].map(|source| PollFd::new(source, PollFlags::POLLIN));
+        let heard = if started { PollFlags::POLLIN } else { PollFlags::empty() };
+        let mut ready = [PollFd::new(inside.as_fd(), PollFlags::POLLIN), PollFd::new(signal_fd.as_fd(), heard)];
         // An interrupted wait is repeated.
-        let _ = poll(&mut ready, PollTimeout::from(500_u16));
+        let _ = poll(&mut ready, LOOK_MS);
         let [message, signal] = ready.map(|one| one.any() == Some(true));
         if running.has_failed() {
             let _ = kill(inside.pid, Signal::SIGKILL);
-            return Ok(128 + Signal::SIGKILL as u8);
+            return Ok(KILLED);
         }
-        while let Some(info) = signal_fd.read_signal().ok().flatten().filter(|_| signal) {
-            // The terminal has told the command too.
-            if info.ssi_code <= 0
-                && let Ok(signal) = Signal::try_from(info.ssi_signo as i32)
-            {
-                let _ = kill(inside.pid, signal);
-            }
+        if signal {
+            pass_on(&signal_fd, inside.pid);
         }
         if message {
             match inside.message() {
-                Some(Message::Started) => {}
+                Some(Message::Started) => started = true,
                 Some(Message::Ended(code)) => return Ok(code),
                 Some(Message::Failed(reason)) => return Err(ShellError::Inside(reason)),
                 Some(Message::NoCommand(reason, code)) => return Err(ShellError::Command(reason, code)),
                 // Someone has killed it, and with it all that was inside.
-                None => return Ok(128 + Signal::SIGKILL as u8),
+                None => return Ok(KILLED),
             }
+        }
+    }
+}
+
+/// Sends the signals that have come to `to`. The terminal sends its own to the command too.
+fn pass_on(signals: &SignalFd, to: Pid) {
+    while let Ok(Some(info)) = signals.read_signal() {
+        let of_terminal = info.ssi_code > 0;
+        if let Ok(signal) = Signal::try_from(info.ssi_signo as i32)
+            && !of_terminal
+        {
+            // It may have ended.
+            let _ = kill(to, signal);
         }
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct IncomingFrame<'s> {
     /// The VLAN tag that the kernel has removed.
     pub(super) tag: Option<[u8; TAG]>,
     pub(super) virtio: [u8; VIRTIO],
+    /// The time at which the kernel received the frame, in nanoseconds since 1970.
+    pub(super) received: u64,
 }
 
 /// Returns `true` if a virtio header is that of a GSO frame: its `gso_type` is not `VIRTIO_NET_HDR_GSO_NONE`.
@@ -136,7 +138,7 @@ mod tests {
         let mut virtio = [0; VIRTIO];
         virtio[0] = 1;
         virtio[6..10].copy_from_slice(&[34_u16.to_ne_bytes(), 16_u16.to_ne_bytes()].concat());
-        let tagged = IncomingFrame { frame: &frame, whole: true, tag: Some([0x81, 0, 0x60, 5]), virtio };
+        let tagged = IncomingFrame { frame: &frame, whole: true, tag: Some([0x81, 0, 0x60, 5]), virtio, received: 0 };
         let expected = |bytes: u16, checked_from: u16| {
             let mut expected = virtio;
             expected[2..4].copy_from_slice(&bytes.to_ne_bytes());
@@ -144,7 +146,7 @@ mod tests {
             expected
         };
         assert_eq!(written(&tagged), [&expected(64, 38)[..], &frame[..12], &[0x81, 0, 0x60, 5], &frame[12..]].concat());
-        let plain = IncomingFrame { frame: &frame, whole: true, tag: None, virtio };
+        let plain = IncomingFrame { frame: &frame, whole: true, tag: None, virtio, received: 0 };
         assert_eq!(written(&plain), [&expected(60, 34)[..], &frame].concat());
         assert_eq!((tagged.bytes(), plain.bytes()), (64, 60));
     }
@@ -153,14 +155,20 @@ mod tests {
     #[test]
     fn checksum_status_of_receivers_is_cleared() {
         let virtio = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        let incoming = IncomingFrame { frame: &[1; 14], whole: true, tag: Some([0x88, 0xa8, 0, 1]), virtio };
+        let incoming =
+            IncomingFrame { frame: &[1; 14], whole: true, tag: Some([0x88, 0xa8, 0, 1]), virtio, received: 0 };
         assert_eq!(written(&incoming)[..VIRTIO], [[0, 0], 18_u16.to_ne_bytes(), [0; 2], [0; 2], [0; 2]].concat());
     }
 
     #[test]
     fn only_whole_frames_of_a_length_that_can_be_sent_fit() {
-        let of =
-            |bytes: usize, whole| IncomingFrame { frame: &[0; 2000][..bytes], whole, tag: None, virtio: [0; VIRTIO] };
+        let of = |bytes: usize, whole| IncomingFrame {
+            frame: &[0; 2000][..bytes],
+            whole,
+            tag: None,
+            virtio: [0; VIRTIO],
+            received: 0,
+        };
         let fits = [0, 13, 14, 1518, 1519].map(|bytes| of(bytes, true).fits(1518));
         assert_eq!(fits, [false, false, true, true, false]);
         assert!(!of(100, false).fits(1518));

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::error::BridgeError;
+use super::frame::IncomingFrame;
 use super::interface::Interface;
 use super::port::Port;
 use super::ring::PortUse;
@@ -41,13 +42,16 @@ impl FrameLine {
         })
     }
 
-    /// Passes packets that have arrived to `arrive`, at most a batch. Returns `true` if there may be more. Each is kept
-    /// under its [`id`](QueuedPacket::id) until it is sent or dropped.
-    pub fn receive(&mut self, classifier: &Classifier, mut arrive: impl FnMut(QueuedPacket)) -> bool {
+    /// Passes packets that have arrived to `arrive`, at most a batch, each with the time at which the kernel received
+    /// it, in nanoseconds since 1970. Returns `true` if there may be more. Each is kept under its
+    /// [`id`](QueuedPacket::id) until it is sent or dropped.
+    pub fn receive(&mut self, classifier: &Classifier, mut arrive: impl FnMut(u64, QueuedPacket)) -> bool {
         let Self { from, store, .. } = self;
         let mut taken = 0;
         while taken < BATCH {
-            match from.receive(|frame| store.take(frame, classifier, &mut arrive)) {
+            let take =
+                |frame: &IncomingFrame<'_>| store.take(frame, classifier, &mut |packet| arrive(frame.received, packet));
+            match from.receive(take) {
                 Some(packets) => taken += packets,
                 None => return false,
             }

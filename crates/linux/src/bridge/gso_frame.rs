@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn segments(frame: &[u8], virtio: [u8; VIRTIO], tag: Option<[u8; TAG]>) -> Option<Vec<Vec<u8>>> {
-        let joined = GsoFrame::read(&IncomingFrame { frame, whole: true, tag, virtio })?;
+        let joined = GsoFrame::read(&IncomingFrame { frame, whole: true, tag, virtio, received: 0 })?;
         let segment = |number| {
             let mut to = vec![0xee; VIRTIO + joined.longest()];
             let length = joined.write(number, &mut to);
@@ -285,7 +285,8 @@ mod tests {
                 all.extend(&transport[headers..]);
             }
             assert_eq!(all, data);
-            let whole = GsoFrame::read(&IncomingFrame { frame: &frame, whole: true, tag: None, virtio }).unwrap();
+            let whole =
+                GsoFrame::read(&IncomingFrame { frame: &frame, whole: true, tag: None, virtio, received: 0 }).unwrap();
             let headers = network + if tcp { 32 } else { 8 };
             assert_eq!(whole.longest(), 14 + headers + 1000);
             assert_eq!(whole.wire_bytes(LinkLayer::default()) as usize, 3 * headers + 2300);
@@ -314,7 +315,7 @@ mod tests {
     fn a_frame_fits_by_its_longest_segment() {
         let (frame, virtio) = joined(true, true, &[9; 1001]);
         for tag in [None, Some([0x81, 0, 0, 5])] {
-            let incoming = IncomingFrame { frame: &frame, whole: true, tag, virtio };
+            let incoming = IncomingFrame { frame: &frame, whole: true, tag, virtio, received: 0 };
             let fits = [1065, 1066].map(|longest| GsoFrame::that_fits(&incoming, longest).is_some());
             assert_eq!(fits, [false, true], "{tag:?}");
             assert!(GsoFrame::that_fits(&IncomingFrame { whole: false, ..incoming }, 1066).is_none());

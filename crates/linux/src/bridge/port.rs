@@ -123,7 +123,9 @@ impl Port {
         let Self { socket, rings, long, down, .. } = self;
         let taken = rings.receive(|came| match came {
             ReceivedFrame::InSlot(frame) => take(&frame),
-            ReceivedFrame::OnSocket => take(&receive_from_socket(socket.as_fd(), long)),
+            ReceivedFrame::OnSocket(received) => {
+                take(&IncomingFrame { received, ..receive_from_socket(socket.as_fd(), long) })
+            }
         });
         *down &= taken.is_none();
         taken
@@ -220,11 +222,11 @@ fn receive_from_socket<'l>(socket: BorrowedFd<'_>, long: &'l mut [u8]) -> Incomi
     // A pending error is returned first, and only once.
     let received = receive_packet(socket, long).or_else(|_| receive_packet(socket, long));
     let (Ok(received), Some((virtio, frame))) = (received, long.split_first_chunk()) else {
-        return IncomingFrame { frame: &[], whole: false, tag: None, virtio: [0; VIRTIO] };
+        return IncomingFrame { frame: &[], whole: false, tag: None, virtio: [0; VIRTIO], received: 0 };
     };
     let tag = received.beside.and_then(|beside| tag(beside.tp_status, beside.tp_vlan_tpid, beside.tp_vlan_tci));
     let frame = &frame[..received.bytes.saturating_sub(VIRTIO)];
-    IncomingFrame { frame, whole: received.whole, tag, virtio: *virtio }
+    IncomingFrame { frame, whole: received.whole, tag, virtio: *virtio, received: 0 }
 }
 
 /// Opens a socket that sends on `interface` and receives nothing. A socket with a transmit ring sends only from the

@@ -66,8 +66,8 @@ pub(super) struct Rings {
 pub(super) enum ReceivedFrame<'s> {
     /// The frame is in the slot.
     InSlot(IncomingFrame<'s>),
-    /// The frame has to be received from the socket.
-    OnSocket,
+    /// The frame has to be received from the socket. The time is that of [`IncomingFrame::received`].
+    OnSocket(u64),
 }
 
 /// The mapped memory of both rings.
@@ -131,7 +131,7 @@ impl Rings {
         let came = if status & TP_STATUS_COPY == 0 {
             ReceivedFrame::InSlot(incoming(slot, status))
         } else {
-            ReceivedFrame::OnSocket
+            ReceivedFrame::OnSocket(received(slot))
         };
         let taken = take(came);
         self.memory.status(at).store(FREE, Ordering::Release);
@@ -209,7 +209,15 @@ fn incoming(slot: &[u8], status: u32) -> IncomingFrame<'_> {
     let start = start.saturating_sub(STATUS);
     let frame = slot.get(start..start + captured).unwrap_or_default();
     let virtio = slot.get(start.saturating_sub(VIRTIO)..).and_then(|bytes| bytes.first_chunk()).copied();
-    IncomingFrame { frame, whole: captured == original, tag, virtio: virtio.unwrap_or_default() }
+    let received = received(slot);
+    IncomingFrame { frame, whole: captured == original, tag, virtio: virtio.unwrap_or_default(), received }
+}
+
+/// Returns the time of a slot (`tp_sec`, `tp_nsec`), of which `slot` is everything behind the status word, in
+/// nanoseconds since 1970.
+fn received(slot: &[u8]) -> u64 {
+    let long = |at: usize| slot[at - STATUS..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
+    u64::from(long(16)) * 1_000_000_000 + u64::from(long(20))
 }
 
 /// Returns the VLAN tag that the kernel has removed from a frame, with its type; `None` if there was none.

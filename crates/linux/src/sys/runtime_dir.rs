@@ -13,8 +13,9 @@ use super::secure::has_rights_by_file;
 const RUN: [&str; 2] = ["/run", "/var/run"];
 
 /// Returns the folder for files of running routers, and creates it if it is not there: `/run/fairlane`, or
-/// `$XDG_RUNTIME_DIR/fairlane` where `/run` cannot be written to, or `/run/user/UID/fairlane` for a program that has
-/// rights by its file (capabilities) and takes nothing from its caller. Nobody else can write to it.
+/// `$XDG_RUNTIME_DIR/fairlane` where `/run` cannot be written to or has another user's folder, as in a user namespace,
+/// or `fairlane-UID-NAMESPACE` in the folder for temporary files without that variable. A program that has rights by its file (capabilities) takes nothing
+/// from its caller: its folder is `/run/user/UID/fairlane` then. Nobody else can write to it.
 ///
 /// # Errors
 /// Neither can be created, or another user can write to the folder.
@@ -23,13 +24,15 @@ pub fn runtime_folder() -> io::Result<PathBuf> {
     let folder = Path::new(system).join("fairlane");
     match own(&folder) {
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
-            let of_user = if has_rights_by_file() {
-                Path::new(system).join("user").join(getuid().to_string())
+            let folder = if has_rights_by_file() {
+                Path::new(system).join("user").join(getuid().to_string()).join("fairlane")
+            } else if let Some(of_user) = std::env::var_os("XDG_RUNTIME_DIR") {
+                PathBuf::from(of_user).join("fairlane")
             } else {
-                let Some(of_user) = std::env::var_os("XDG_RUNTIME_DIR") else { return Err(error) };
-                PathBuf::from(of_user)
+                // Users of several user namespaces may have the same number.
+                let namespace = fs::metadata("/proc/self/ns/user").map_or(0, |found| found.ino());
+                std::env::temp_dir().join(format!("fairlane-{}-{namespace}", getuid()))
             };
-            let folder = of_user.join("fairlane");
             own(&folder).map(|()| folder)
         }
         result => result.map(|()| folder),

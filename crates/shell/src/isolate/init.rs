@@ -41,9 +41,10 @@ fn work(channel: &mut UnixStream, interior: &Interior) -> Result<u8, Message> {
     channel.read_exact(&mut [0]).map_err(|_| Message::Failed("the parent has ended".to_owned()))?;
     network(interior).map_err(failed("the network inside"))?;
     arrange(interior.addresses).map_err(failed("the files inside"))?;
+    let child = start(interior)?;
+    // The command inherits the mask, so that signals are blocked after its start. The parent sends none before it is told.
     let signals: SigSet = FOR_COMMAND.into_iter().chain([Signal::SIGCHLD]).collect();
     signals.thread_block().map_err(io::Error::from).map_err(failed("signals"))?;
-    let child = start(interior)?;
     Message::Started.write(channel).map_err(failed("a message"))?;
     let code = wait(child, &signals).map_err(failed("waiting for the command"))?;
     Message::Ended(code).write(channel).map_err(failed("a message"))?;
@@ -95,11 +96,6 @@ fn start(interior: &Interior) -> Result<Pid, Message> {
 /// Waits for the command, buries all processes that end before it, and passes signals on.
 fn wait(command: Pid, signals: &SigSet) -> io::Result<u8> {
     loop {
-        match signals.wait()? {
-            Signal::SIGCHLD => {}
-            // The command may have ended just now.
-            signal => drop(kill(command, signal)),
-        }
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(pid, code)) if pid == command => return Ok(code as u8),
@@ -108,6 +104,11 @@ fn wait(command: Pid, signals: &SigSet) -> io::Result<u8> {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
+        }
+        match signals.wait()? {
+            Signal::SIGCHLD => {}
+            // The command may have ended just now.
+            signal => drop(kill(command, signal)),
         }
     }
 }

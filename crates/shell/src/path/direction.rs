@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use fairlane_link::Bottleneck;
 use fairlane_linux::nfqueue::Decision;
-use fairlane_linux::{Classifier, FlowsBy, FrameLine, LinkLayer, Marking, PacketNeeds, QueuedPacket, now};
+use fairlane_linux::{Classifier, FlowsBy, FrameLine, LinkLayer, Marking, PacketNeeds, QueuedPacket};
 use fairlane_outcome::QueueRun;
 use fairlane_qdisc::headers::FlowId;
 use fairlane_qdisc::{BoxQdisc, Host, Seed, Tagged, Time};
@@ -16,14 +16,12 @@ use fairlane_traffic::ScenarioLine;
 
 use super::lateness::Lateness;
 use super::meter::{LinkFlow, LinkPacket, Meter};
+use super::stamps::Stamps;
 use crate::error::ShellError;
 use crate::relay::Judgement;
 
 /// The marking of frames, where it does not matter: changes are written into their headers.
 const MARKING: Marking = Marking::ByRule(1);
-
-/// The number of packets that share one reading of the clock.
-const PACKETS_PER_CLOCK_READ: u32 = 8;
 
 /// The interfaces of a direction, from and to.
 pub(crate) type Ends<'a> = [&'a str; 2];
@@ -35,11 +33,22 @@ pub(crate) struct Direction {
     frames: FrameLine,
     link: Bottleneck<LinkPacket, BoxQdisc<LinkPacket>, ScenarioLine, Meter>,
     classifier: Classifier,
+    /// The time up to which all arrivals are known. The link is not moved beyond it, so that none comes too late for it.
+    known: Time,
     lateness: Lateness,
     /// Frames that are no unicast IP packets, which the link does not carry.
     other: Vec<u32>,
     /// The packets about which the relay was asked, and what the link has decided.
     asked: HashMap<u32, Decision>,
+}
+
+/// The seconds in which a discipline dropped or marked packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Signalled {
+    /// Their number.
+    pub seconds: u64,
+    /// The part of the link's capacity that was used in them, from 0 to 1.
+    pub utilisation: f64,
 }
 
 /// The counts of a direction.
@@ -48,6 +57,8 @@ pub(crate) struct DirectionResults {
     pub(crate) flows: Vec<LinkFlow>,
     pub(crate) lateness: Lateness,
     pub(crate) lost_frames: u64,
+    /// See [`Ended::signalled`](crate::Ended::signalled).
+    pub(crate) signalled: Signalled,
 }
 
 impl Direction {
@@ -63,39 +74,40 @@ impl Direction {
             frames: FrameLine::open(from, to)?,
             link: Bottleneck::with_line(discipline, line, Meter::default()),
             classifier: Classifier { needs, ..Classifier::new(FlowsBy::FiveTuple, LinkLayer::default()) },
+            known: Time::ZERO,
             lateness: Lateness::default(),
             other: Vec::new(),
             asked: HashMap::new(),
         })
     }
 
-    /// Takes packets that have arrived since the last call to the queue. Returns `true` if there may be more.
-    pub(crate) fn receive(&mut self, start: Time) -> bool {
-        let Self { frames, link, classifier, other, .. } = self;
-        let clock = || Time::ZERO + now().since(start);
-        let (mut at, mut taken) = (clock(), 0);
-        frames.receive(classifier, |packet| {
+    /// Takes packets that have arrived by `now` to the queue, each at the time at which the kernel received it. Returns
+    /// `true` if there may be more.
+    pub(crate) fn receive(&mut self, now: Time, clock: &Stamps) -> bool {
+        let Self { frames, link, classifier, other, known, .. } = self;
+        let more = frames.receive(classifier, |received, packet| {
             if !is_unicast(&packet.flow_id()) {
                 return other.push(packet.id);
             }
-            if taken == PACKETS_PER_CLOCK_READ {
-                (at, taken) = (clock(), 0);
-            }
-            taken += 1;
-            let packet = link.observer_mut().admit(at, packet);
-            link.push(at, packet);
-        })
+            *known = clock.time_of(received, now).max(*known);
+            let packet = link.observer_mut().admit(*known, packet);
+            link.push(*known, packet);
+        });
+        if !more {
+            *known = now.max(*known);
+        }
+        more
     }
 
-    /// Sends the packets that have reached the far end by `now` as `judge` says of each, by its number and its frame.
-    /// Returns `true` if the kernel has not accepted all frames yet.
+    /// Sends the packets that have reached the far end as `judge` says of each, by its frame. Returns `true` if the
+    /// kernel has not accepted all frames yet.
     pub(crate) fn deliver(
         &mut self,
         now: Time,
         mut judge: impl FnMut(&QueuedPacket, &[u8]) -> Judgement,
     ) -> io::Result<bool> {
-        let Self { frames, link, lateness, other, asked, .. } = self;
-        while let Some((due, Tagged { packet, .. })) = link.pop_timed(now) {
+        let Self { frames, link, lateness, other, asked, known, .. } = self;
+        while let Some((due, Tagged { packet, .. })) = link.pop_timed(*known) {
             lateness.add(now.since(due));
             let (id, judgement) = (packet.id, judge(&packet, frames.frame(packet.id)));
             let decision = packet.decision(MARKING);
@@ -132,7 +144,17 @@ impl Direction {
         let rate = self.link.line().mean_rate(Time::ZERO, now);
         let (queue, flows) = self.link.observer_mut().finish(now, &self.name, self.kind, rate);
         let lost_frames = self.frames.overrun() + self.frames.refused();
-        DirectionResults { queue, flows, lateness: self.lateness.clone(), lost_frames }
+        let signalled = self.signalled();
+        DirectionResults { queue, flows, lateness: self.lateness.clone(), lost_frames, signalled }
+    }
+
+    fn signalled(&self) -> Signalled {
+        let at = |second: u64| Time::from_nanos(second * 1_000_000_000);
+        let seconds = self.link.observer().signalled();
+        let could: f64 =
+            seconds.iter().map(|(second, _)| self.link.line().mean_rate(at(*second), at(*second + 1))).sum();
+        let sent: u64 = seconds.iter().map(|(_, bytes)| bytes * 8).sum();
+        Signalled { seconds: seconds.len() as u64, utilisation: sent as f64 / could.max(1.0) }
     }
 }
 

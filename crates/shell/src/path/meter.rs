@@ -40,6 +40,10 @@ pub(crate) struct Meter {
     names: Vec<FlowId>,
     numbers: HashMap<FlowId, u32>,
     delay_ns: Histogram<u64>,
+    /// The seconds in which the discipline dropped or marked packets, and the bytes that departed in each.
+    signalled: Vec<(u64, u64)>,
+    /// The present second, the bytes that have departed in it, and whether the discipline has dropped or marked any.
+    second: (u64, u64, bool),
     /// Packets that were dropped or lost since the last call of [`gone`](Self::gone).
     gone: Vec<u32>,
 }
@@ -74,6 +78,8 @@ impl Default for Meter {
             names: Vec::new(),
             numbers: HashMap::new(),
             delay_ns: Histogram::new(3).expect("three digits are as many as it can tell apart"),
+            signalled: Vec::new(),
+            second: (0, 0, false),
             gone: Vec::new(),
         }
     }
@@ -135,6 +141,22 @@ impl Meter {
         (queue, named.map(|(name, flow)| LinkFlow { name: *name, lost_bytes: flow.lost_bytes }).collect())
     }
 
+    /// Returns the seconds in which the discipline dropped or marked packets, and the bytes that departed in each. The
+    /// last second is not whole and is left out.
+    pub(crate) fn signalled(&self) -> &[(u64, u64)] {
+        &self.signalled
+    }
+
+    /// Returns the bytes of the second of `now`, and whether the discipline has dropped or marked packets in it.
+    fn second(&mut self, now: Time) -> (&mut u64, &mut bool) {
+        let number = now.as_nanos() / 1_000_000_000;
+        if number != self.second.0 {
+            let (before, bytes, signalled) = std::mem::replace(&mut self.second, (number, 0, false));
+            self.signalled.extend(signalled.then_some((before, bytes)));
+        }
+        (&mut self.second.1, &mut self.second.2)
+    }
+
     fn flow(&mut self, packet: &LinkPacket) -> &mut FlowMeter {
         &mut self.flows[packet.tag.flow as usize]
     }
@@ -156,17 +178,22 @@ impl LinkObserver<LinkPacket> for Meter {
         flow.counts.departed_bytes += u64::from(bytes);
         let delay = now.since(packet.tag.since).as_nanos().min(LONGEST_NS);
         self.delay_ns.record(delay).expect("it grows to any value");
+        *self.second(now).0 += u64::from(bytes);
     }
 
     fn dropped(&mut self, now: Time, packet: LinkPacket, reason: Reason) {
         let flow = self.flow(&packet);
         flow.leave(now);
         flow.counts.dropped[reason.index()] += 1;
+        if reason != Reason::Policed {
+            *self.second(now).1 = true;
+        }
         self.gone.push(packet.packet.id);
     }
 
-    fn marked(&mut self, _now: Time, packet: &LinkPacket, _reason: Reason) {
+    fn marked(&mut self, now: Time, packet: &LinkPacket, _reason: Reason) {
         self.flow(packet).counts.marked += 1;
+        *self.second(now).1 = true;
     }
 
     fn lost(&mut self, _now: Time, packet: LinkPacket) {

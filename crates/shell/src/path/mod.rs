@@ -3,6 +3,7 @@
 mod direction;
 mod lateness;
 mod meter;
+mod stamps;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,10 +20,12 @@ use nix::sys::eventfd::EventFd;
 use nix::sys::prctl::set_timerslack;
 use nix::sys::time::TimeSpec;
 
+pub use direction::Signalled;
 pub(crate) use direction::{Direction, Ends};
 pub use lateness::Lateness;
 pub(crate) use meter::LinkFlow;
 
+use crate::path::stamps::Stamps;
 use crate::relay::{Answer, Contact, Gate, Judgement};
 
 /// The time before an event from which the thread polls instead of sleeping: the kernel wakes it later than asked.
@@ -66,6 +69,7 @@ pub(crate) struct LinkResults {
     pub(crate) lateness: [Lateness; 2],
     /// Frames that were lost outside of the link.
     pub(crate) lost_frames: u64,
+    pub(crate) signalled: [Signalled; 2],
     /// The seconds from the start to the end.
     pub(crate) seconds: f64,
 }
@@ -86,10 +90,12 @@ impl LinkPath {
         // Without this the kernel may extend each wait by 50 us.
         let _ = set_timerslack(1);
         self.start = now();
+        let mut stamps = Stamps::new(self.start);
         while !self.shared.over.load(Ordering::Acquire) {
-            let more = self.down.receive(self.start) | self.up.receive(self.start);
             let at = self.elapsed();
-            let pending = self.deliver(at)?;
+            stamps.follow(at, self.start);
+            let more = self.down.receive(at, &stamps) | self.up.receive(at, &stamps);
+            let pending = self.deliver(self.elapsed())?;
             self.take_answers()?;
             if !more {
                 self.wait(pending)?;
@@ -101,6 +107,7 @@ impl LinkPath {
             queues: [down.queue, up.queue],
             flows: [down.flows, up.flows],
             lateness: [down.lateness, up.lateness],
+            signalled: [down.signalled, up.signalled],
             lost_frames: down.lost_frames + up.lost_frames,
             seconds: at.since(Time::ZERO).as_secs(),
         })
@@ -111,7 +118,7 @@ impl LinkPath {
         Time::ZERO + now().since(self.start)
     }
 
-    /// Delivers what has arrived at both ends by `at`. Returns `true` if the kernel has not accepted all frames yet.
+    /// Delivers at `at` what has arrived at both ends. Returns `true` if the kernel has not accepted all frames yet.
     fn deliver(&mut self, at: Time) -> io::Result<bool> {
         let Self { down, up, gate, contacts, relay_wake, .. } = self;
         let pending = down.deliver(at, |_, _| Judgement::Pass)?;

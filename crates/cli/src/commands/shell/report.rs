@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fairlane_outcome::{FlowRun, QueueRun};
 use fairlane_qdisc::{Duration, Reason};
-use fairlane_shell::Ended;
+use fairlane_shell::{Ended, Signalled};
 
 /// The most connections that are shown.
 const MOST_FLOWS: usize = 12;
@@ -12,18 +12,27 @@ const MOST_FLOWS: usize = 12;
 /// The lateness of packets at the 99th percentile from which the report warns.
 const LATE: Duration = Duration::from_millis(1);
 
+/// The seconds with drops or marks, and the utilisation in them below which the discipline limited the throughput.
+const LIMITED_SECONDS: u64 = 3;
+const USED: f64 = 0.85;
+
 /// Returns the report; with `quiet` the warnings alone.
 pub(super) fn text(ended: &Ended, quiet: bool) -> String {
     let mut text = String::new();
-    let Ended { run, lateness, lost_frames, .. } = ended;
+    let Ended { run, lateness, lost_frames, signalled, .. } = ended;
     let seconds = run.to_s;
     if !quiet {
         for (queue, way) in run.queues.iter().zip(["down", "up"]) {
             text += &link(queue, way, seconds);
         }
         text += &flows(&run.flows, seconds);
+    }
+    if !quiet && lateness.packets() > 0 {
         let [median, most, max] = [lateness.quantile(0.5), lateness.quantile(0.99), lateness.max()].map(micros);
         let _ = writeln!(text, "packets late by {median} (median), {most} (99 %), {max} (most)");
+    }
+    for ((queue, way), signalled) in run.queues.iter().zip(["down", "up"]).zip(signalled) {
+        text += &limited(queue, way, *signalled);
     }
     if lateness.quantile(0.99) > LATE {
         let late = micros(lateness.quantile(0.99));
@@ -34,6 +43,19 @@ pub(super) fn text(ended: &Ended, quiet: bool) -> String {
             writeln!(text, "warning: {lost_frames} packets were lost outside of the link: the machine was too slow");
     }
     text
+}
+
+/// Returns a note if the discipline limited the throughput.
+fn limited(queue: &QueueRun, way: &str, Signalled { seconds, utilisation }: Signalled) -> String {
+    if seconds < LIMITED_SECONDS || utilisation >= USED {
+        return String::new();
+    }
+    format!(
+        "note: {way}: the discipline, not the link, limited the throughput: in the {seconds} s in which {} dropped or \
+         marked packets the link was used to {:.0} %\n",
+        queue.kind,
+        100.0 * utilisation
+    )
 }
 
 /// Returns the lines of one direction.
