@@ -26,6 +26,12 @@ pub enum ShellError {
     /// This user may not create namespaces, with the reason and the remedy.
     #[error("a shell needs a network namespace, and this user may not create one: {0}")]
     NotPermitted(String),
+    /// A namespace may not have this congestion control; those that it may.
+    #[error(
+        "a namespace may not choose the congestion control {0:?}; it may choose {1}: as root, \
+        sysctl net.ipv4.tcp_allowed_congestion_control adds others"
+    )]
+    NoCongestion(String, String),
     /// The discipline cannot be built.
     #[error(transparent)]
     Discipline(#[from] ParameterError),

@@ -22,7 +22,7 @@ use nix::unistd::{Pid, getpgrp};
 
 use crate::address::{Addresses, PREFIXES};
 use crate::error::{ShellError, setup};
-use crate::isolate::{INTERFACE, Inside, Interior, Message, resolver};
+use crate::isolate::{INTERFACE, Inside, Interior, Message, TcpSettings, resolver};
 use crate::outcome::outcome;
 use crate::path::{Direction, Ends, Lateness, LinkPath, LinkResults, Shared, Signalled};
 use crate::plan::ShellPlan;
@@ -62,6 +62,8 @@ pub struct Listen {
 pub struct Options {
     /// TCP asks for ECN, inside and at the far end.
     pub ecn: bool,
+    /// The congestion control of TCP inside and at the far end; `None`: the system's.
+    pub congestion: Option<String>,
     /// The MTU of the link in bytes.
     pub mtu: u32,
     /// The ports that lead inside.
@@ -70,7 +72,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { ecn: false, mtu: 1500, listen: Vec::new() }
+        Self { ecn: false, congestion: None, mtu: 1500, listen: Vec::new() }
     }
 }
 
@@ -116,12 +118,14 @@ impl Shell {
         let served = self.served(addresses)?;
         let has_ipv6 = UdpSocket::bind("[::]:0").and_then(|socket| socket.connect("[2000::1]:9")).is_ok();
         let destinations = Destinations::new(addresses, resolver());
-        let interior = Interior { addresses, command: command.to_vec(), ecn: self.options.ecn, has_ipv6 };
+        let tcp = TcpSettings { ecn: self.options.ecn, congestion: self.options.congestion.clone() };
+        tcp.check()?;
+        let interior = Interior { addresses, command: command.to_vec(), tcp, has_ipv6 };
         let mut inside = Inside::create(&interior)?;
         // From here on signals are read, in the first process of the namespaces too.
         let signals: SigSet = FOR_COMMAND.into_iter().collect();
         signals.thread_block().map_err(setup("signals"))?;
-        let running = self.start(addresses, inside.pid, destinations, served)?;
+        let running = self.start(&interior, inside.pid, destinations, served)?;
         inside.start()?;
         let ended = supervise(&mut inside, &signals, &running);
         let results = running.stop();
@@ -142,15 +146,15 @@ impl Shell {
     /// Creates the namespaces of the link and of its far end, and starts the link and the relay.
     fn start(
         &self,
-        addresses: Addresses,
+        interior: &Interior,
         inside: Pid,
         destinations: Destinations,
         served: Vec<Served>,
     ) -> Result<Running, ShellError> {
         let (far, between) = (Namespace::new("shell-far")?, Namespace::new("shell-link")?);
-        let (mtu, far_id, ecn) = (self.options.mtu, far.id(), self.options.ecn);
+        let (mtu, far_id, addresses, tcp) = (self.options.mtu, far.id(), interior.addresses, interior.tcp.clone());
         between.run(move || join(inside, far_id, mtu)).map_err(setup("the interfaces of the link"))?;
-        far.run(move || far_end(addresses, ecn)).map_err(setup("the far end of the link"))?;
+        far.run(move || far_end(addresses, &tcp)).map_err(setup("the far end of the link"))?;
         let directions = {
             let link = self.plan.link.clone();
             let seed = Seed::new(self.plan.scenario.seed).numbered(0);
@@ -272,13 +276,13 @@ fn join(inside: Pid, far: u32, mtu: u32) -> io::Result<()> {
 
 /// Sets up the far end in its namespace, which is this thread's: all addresses are its own, so that the relay can accept
 /// connections to any.
-fn far_end(addresses: Addresses, ecn: bool) -> io::Result<()> {
+fn far_end(addresses: Addresses, tcp: &TcpSettings) -> io::Result<()> {
     let route = RouteSocket::open()?;
     route.set_up("lo", true)?;
     set(&format!("net/ipv6/conf/{OUT}/addr_gen_mode"), "1");
     set(&format!("net/ipv6/conf/{OUT}/router_solicitations"), "0");
     set(&format!("net/ipv6/conf/{OUT}/disable_ipv6"), "0");
-    set("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" });
+    tcp.apply()?;
     route.set_up(OUT, false)?;
     let [gateway4, gateway6] = addresses.gateway();
     route.add_address(OUT, gateway4, PREFIXES[0])?;

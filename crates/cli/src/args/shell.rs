@@ -27,7 +27,8 @@ pub(crate) struct ShellArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
-    /// Disciplines, or "all": the command runs once with each, one after the other [default: the file's]
+    /// Disciplines of both directions, or "all": the command runs once with each, one after the other [default: the
+    /// file's]
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
     pub(crate) queue: Vec<Disciplines>,
 
@@ -42,6 +43,10 @@ pub(crate) struct ShellArgs {
     /// Let TCP ask for ECN, inside and at the far end
     #[arg(long)]
     pub(crate) ecn: bool,
+
+    /// The congestion control of TCP inside and at the far end, such as cubic [default: the system's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cc: Option<String>,
 
     /// The MTU of the link in bytes, 1280 to 9000
     #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = clap::value_parser!(u32).range(1280..=9000))]

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use fairlane_console::Failure;
 use fairlane_outcome::{Extent, Outcome, OutputFile};
 use fairlane_qdisc::Kind;
-use fairlane_runner::compare::with_kind;
 use fairlane_scenario::{Document, Scenario};
 use fairlane_shell::{Ended, Listen, Options, Shell, ShellError};
 
@@ -35,11 +34,11 @@ impl ShellCommand {
         let scenarios: Vec<(Option<Kind>, Scenario)> = if kinds.is_empty() {
             vec![(None, scenario)]
         } else {
-            let with = |kind: &Kind| Ok((Some(*kind), with_kind(&scenario, *kind)?));
+            let with = |kind: &Kind| Ok((Some(*kind), with_kind(&scenario, *kind, &document)?));
             kinds.iter().map(with).collect::<Result<_, Failure>>()?
         };
         let listen = args.listen.iter().map(|(at, port)| Listen { at: *at, port: *port }).collect();
-        let options = Options { ecn: args.ecn, mtu: args.mtu, listen };
+        let options = Options { ecn: args.ecn, congestion: args.cc.clone(), mtu: args.mtu, listen };
         let shell = |(kind, scenario): (Option<Kind>, Scenario)| match Shell::new(&scenario, options.clone()) {
             Ok(shell) => Ok((kind, shell)),
             Err(error) => Err(failure(&document, error)),
@@ -84,6 +83,18 @@ impl ShellCommand {
             other => Failure::plain(other),
         }
     }
+}
+
+/// Returns the scenario with `kind` at both ends of its links, each with those of its parameters that `kind` has too.
+fn with_kind(scenario: &Scenario, kind: Kind, document: &Document) -> Result<Scenario, Failure> {
+    let mut changed = scenario.clone();
+    for side in changed.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.reverse]) {
+        let parameters = side.queue.parameters().with_kind(kind);
+        side.queue = parameters.resolve(side.queue_rate()).map_err(|error| {
+            document.refuse("bottleneck.queue", &format!("{kind}: {error}"), "name another discipline")
+        })?;
+    }
+    Ok(changed)
 }
 
 /// Returns the user's shell.

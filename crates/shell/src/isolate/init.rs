@@ -62,11 +62,11 @@ fn network(interior: &Interior) -> io::Result<()> {
         (format!("net/ipv6/conf/{INTERFACE}/addr_gen_mode"), "1".to_owned()),
         (format!("net/ipv6/conf/{INTERFACE}/router_solicitations"), "0".to_owned()),
         (format!("net/ipv6/conf/{INTERFACE}/disable_ipv6"), "0".to_owned()),
-        ("net/ipv4/tcp_ecn".to_owned(), if interior.ecn { "1" } else { "2" }.to_owned()),
     ] {
         // A kernel without IPv6 has no such parameter, and where /proc/sys is read-only its values stay.
         let _ = fs::write(format!("/proc/sys/{name}"), value);
     }
+    interior.tcp.apply()?;
     route.set_up(INTERFACE, false)?;
     let ([inside4, inside6], [gateway4, gateway6]) = (interior.addresses.inside(), interior.addresses.gateway());
     let default = |to: IpAddr, via| Route { to: (to, 0), via: Some(via), interface: INTERFACE, local: false };

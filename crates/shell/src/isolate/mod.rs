@@ -3,6 +3,7 @@
 mod files;
 mod init;
 mod refusal;
+mod tcp_settings;
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -13,6 +14,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Pid, getegid, geteuid};
 
 pub(crate) use files::resolver;
+pub(crate) use tcp_settings::TcpSettings;
 
 use crate::address::Addresses;
 use crate::error::{ShellError, setup};
@@ -29,8 +31,7 @@ pub(crate) const INTERFACE: &str = "link";
 pub(crate) struct Interior {
     pub(crate) addresses: Addresses,
     pub(crate) command: Vec<OsString>,
-    /// TCP asks for ECN.
-    pub(crate) ecn: bool,
+    pub(crate) tcp: TcpSettings,
     /// The caller reaches other hosts by IPv6.
     pub(crate) has_ipv6: bool,
 }
