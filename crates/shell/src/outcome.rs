@@ -1,4 +1,4 @@
-//! What a link counted, as an outcome.
+//! The counts of a link, as an outcome.
 
 use std::sync::Arc;
 

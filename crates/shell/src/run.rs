@@ -57,7 +57,7 @@ pub struct Listen {
     pub port: u16,
 }
 
-/// What a shell is like apart from its scenario.
+/// The properties of a shell apart from its scenario.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// TCP asks for ECN, inside and at the far end.
@@ -274,8 +274,8 @@ fn join(inside: Pid, far: u32, mtu: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets up the far end in its namespace, which is this thread's: all addresses are its own, so that the relay can accept
-/// connections to any.
+/// Sets up the far end in its namespace, which is this thread's: all addresses are its own, so that the relay can
+/// accept connections to any.
 fn far_end(addresses: Addresses, tcp: &TcpSettings) -> io::Result<()> {
     let route = RouteSocket::open()?;
     route.set_up("lo", true)?;

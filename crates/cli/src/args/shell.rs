@@ -14,7 +14,7 @@ use super::shared::{Disciplines, Overrides, disciplines};
 /// delay, jitter, loss, reordering and queue discipline are those of the simulator. Packets towards the command take
 /// the link's forward direction, packets from it the reverse one. Without a command it is a shell.
 ///
-/// It needs Linux with user namespaces, no root, and no other program. The host on which it was started is `gateway`
+/// This needs Linux with user namespaces, no root, and no other program. The host on which it was started is `gateway`
 /// inside; other addresses and names are those of outside. TCP and UDP connections that the command opens are accepted
 /// at the far end of the link and made again from outside, so the TCP that meets the link is Linux's at both ends.
 /// Ping and traceroute reach `gateway` only.

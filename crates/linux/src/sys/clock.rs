@@ -9,7 +9,8 @@ pub fn now() -> Time {
     Time::from_nanos(nanos(ClockId::CLOCK_MONOTONIC))
 }
 
-/// Returns the time of `CLOCK_REALTIME` in nanoseconds since 1970, which is that of the kernel's timestamps. It may jump.
+/// Returns the time of `CLOCK_REALTIME` in nanoseconds since 1970, which is that of the kernel's timestamps. The clock
+/// may jump.
 #[must_use]
 pub fn wall_clock() -> u64 {
     nanos(ClockId::CLOCK_REALTIME)

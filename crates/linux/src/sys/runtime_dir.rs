@@ -12,10 +12,11 @@ use super::secure::has_rights_by_file;
 /// The folders for the state of running programs: of Linux (hier(7)), and of systems without the first.
 const RUN: [&str; 2] = ["/run", "/var/run"];
 
-/// Returns the folder for files of running routers, and creates it if it is not there: `/run/fairlane`, or
-/// `$XDG_RUNTIME_DIR/fairlane` where `/run` cannot be written to or has another user's folder, as in a user namespace,
-/// or `fairlane-UID-NAMESPACE` in the folder for temporary files without that variable. A program that has rights by its file (capabilities) takes nothing
-/// from its caller: its folder is `/run/user/UID/fairlane` then. Nobody else can write to it.
+/// Returns the folder for files of running routers, and creates it if it is not there: `/run/fairlane`; or
+/// `$XDG_RUNTIME_DIR/fairlane` where `/run` cannot be written to, or has another user's folder, as in a user namespace;
+/// or `fairlane-UID-NAMESPACE` in the folder for temporary files without that variable. A program that has rights by
+/// its file (capabilities) takes nothing from its caller: its folder is `/run/user/UID/fairlane` then. Nobody else can
+/// write to it.
 ///
 /// # Errors
 /// Neither can be created, or another user can write to the folder.

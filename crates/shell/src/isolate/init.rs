@@ -42,7 +42,7 @@ fn work(channel: &mut UnixStream, interior: &Interior) -> Result<u8, Message> {
     network(interior).map_err(failed("the network inside"))?;
     arrange(interior.addresses).map_err(failed("the files inside"))?;
     let child = start(interior)?;
-    // The command inherits the mask, so that signals are blocked after its start. The parent sends none before it is told.
+    // The command inherits the mask, so that signals are blocked after its start. The parent sends none before.
     let signals: SigSet = FOR_COMMAND.into_iter().chain([Signal::SIGCHLD]).collect();
     signals.thread_block().map_err(io::Error::from).map_err(failed("signals"))?;
     Message::Started.write(channel).map_err(failed("a message"))?;

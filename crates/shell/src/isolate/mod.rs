@@ -26,7 +26,7 @@ const INSIDE: CloneFlags = CloneFlags::CLONE_NEWPID.union(CloneFlags::CLONE_NEWN
 /// The name of the command's interface.
 pub(crate) const INTERFACE: &str = "link";
 
-/// What the first process of the namespaces sets up.
+/// The setup of the first process of the namespaces.
 #[derive(Clone, Debug)]
 pub(crate) struct Interior {
     pub(crate) addresses: Addresses,
@@ -36,7 +36,7 @@ pub(crate) struct Interior {
     pub(crate) has_ipv6: bool,
 }
 
-/// What the first process of the namespaces tells its parent.
+/// A message of the first process of the namespaces to its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     /// The command runs.

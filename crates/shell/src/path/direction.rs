@@ -33,7 +33,7 @@ pub(crate) struct Direction {
     frames: FrameLine,
     link: Bottleneck<LinkPacket, BoxQdisc<LinkPacket>, ScenarioLine, Meter>,
     classifier: Classifier,
-    /// The time up to which all arrivals are known. The link is not moved beyond it, so that none comes too late for it.
+    /// The time up to which all arrivals are known. The link is not moved beyond it, so that none comes too late.
     known: Time,
     lateness: Lateness,
     /// Frames that are no unicast IP packets, which the link does not carry.

@@ -37,7 +37,7 @@ const MOST_SLEEP: Duration = Duration::from_millis(50);
 /// The interval between attempts to send frames that the kernel has not accepted.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// What the link's thread and the others share.
+/// The state that the link's thread shares with the others.
 pub(crate) struct Shared {
     /// The link ends.
     pub(crate) over: AtomicBool,

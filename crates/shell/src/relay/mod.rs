@@ -1,5 +1,5 @@
-//! The far end of the link: connections that the command opens are accepted there, whatever their address, and made
-//! again from the caller's namespace.
+//! The far end of the link: connections that the command opens to any address are accepted there, and made again from
+//! the caller's namespace.
 //!
 //! The first packet of a connection waits behind the link until the relay has made its own connection. So a port that
 //! is closed is closed for the command too.
@@ -61,7 +61,7 @@ pub(crate) struct Contact {
     pub(crate) flow: FlowPair,
 }
 
-/// What happens to a packet that has passed the link.
+/// The fate of a packet that has passed the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
     Pass,
@@ -70,7 +70,7 @@ pub(crate) enum Judgement {
     Asked,
 }
 
-/// What the relay tells the link.
+/// A message of the relay to the link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Answer {
     /// Deliver the packet of this number.
@@ -120,7 +120,7 @@ pub(crate) struct Served {
     pub(crate) inside: SocketAddr,
 }
 
-/// What the parts of the relay share.
+/// The state that the parts of the relay share.
 pub(crate) struct Common {
     pub(crate) epoll: Epoll,
     pub(crate) far: Namespace,

@@ -9,7 +9,7 @@ use nix::sys::socket::sockopt::Linger;
 /// The most bytes that are copied before other connections have their turn.
 const BUDGET: usize = 1 << 20;
 
-/// What became of a connection.
+/// The state of a connection after its data were copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// Both ends wait.
@@ -32,7 +32,7 @@ pub(crate) struct Spliced {
 /// One direction of the two.
 #[derive(Debug, Default)]
 struct Half {
-    /// What was read and not yet written.
+    /// Data that were read and not yet written.
     waiting: Vec<u8>,
     /// The end was read.
     read_all: bool,

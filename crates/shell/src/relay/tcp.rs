@@ -28,7 +28,7 @@ const BUFFER: usize = 256 << 10;
 pub(crate) struct Connections {
     /// Connections that the relay makes, or that wait for the command, by their ends.
     pending: HashMap<FlowPair, Pending>,
-    /// Those that the relay makes, by token.
+    /// The ends of connections that the relay makes, by token.
     connecting: HashMap<u64, FlowPair>,
     /// The sockets that accept the command's connections, by address, and their addresses by token.
     listeners: HashMap<SocketAddr, Listener>,

@@ -53,9 +53,10 @@
 //!
 //! # A new kind of link
 //!
-//! Effects of the wire, such as loss or jitter, belong in [`Impairments`](fairlane_traffic::Impairments), and drops in front of the queue in
-//! [`policer`]. Another way of taking packets from the queue belongs in a file next to [`aggregation`] and
-//! [`shaper_events`]; `link_run::send_specially` chooses it. A queue is a discipline of `fairlane-qdisc`.
+//! Effects of the wire, such as loss or jitter, belong in [`Impairments`](fairlane_traffic::Impairments), and drops in
+//! front of the queue in [`policer`]. Another way of taking packets from the queue belongs in a file next to
+//! [`aggregation`] and [`shaper_events`]; `link_run::send_specially` chooses it. A queue is a discipline of
+//! `fairlane-qdisc`.
 //! [`build`](crate::build) makes the link (`build/topology.rs`) and decides whether it can be processed lazily
 //! (`build/routes.rs`), and `parallel/partition.rs` whether a run with it can be divided.
 

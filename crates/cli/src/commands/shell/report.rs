@@ -1,4 +1,4 @@
-//! What a link did, as text.
+//! The outcome of a link, as text.
 
 use std::fmt::Write as _;
 
