@@ -29,10 +29,10 @@ pub(crate) fn prepare(device: &str, of: u32) -> Result<u32, Error> {
     let socket = RouteSocket::open().map_err(netlink)?;
     remove_orphans(&socket);
     if at(of).is_none() {
-        socket.create_device(&name_for(of), "ifb").map_err(Error::NoIfb)?;
+        socket.add_interface(&name_for(of), "ifb").map_err(Error::NoIfb)?;
     }
     let at = at(of).ok_or_else(|| Error::NoDevice(name_for(of)))?;
-    socket.set_up(at).map_err(netlink)?;
+    socket.set_up(&name_for(of), true).map_err(netlink)?;
     Ok(at)
 }
 
@@ -41,7 +41,7 @@ fn remove_orphans(socket: &RouteSocket) {
     for interface in nix::net::if_::if_nameindex().iter().flatten() {
         let of = interface.name().to_str().ok().and_then(device_of);
         if of.is_some_and(|of| if_indextoname(of).is_err()) {
-            let _ = socket.remove_device(interface.index());
+            let _ = socket.remove_interface(interface.index());
         }
     }
 }

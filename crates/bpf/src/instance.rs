@@ -148,7 +148,7 @@ impl Attached {
             Some(device) if self.at != self.of => {
                 // From here on packets pass, instead of being lost at a device that vanishes.
                 let _ = fs::remove_file(self.folder().join(REDIRECTION));
-                change(&device, |socket| socket.remove_device(self.at))
+                change(&device, |socket| socket.remove_interface(self.at))
             }
             Some(device) if kind_at(&device, self.at).is_ok_and(|kind| kind == self.kind) => {
                 change(&device, |socket| socket.remove_root(self.at))

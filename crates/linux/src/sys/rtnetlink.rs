@@ -3,6 +3,7 @@
 //! **Source.** rtnetlink(7); `linux/rtnetlink.h`, `linux/netlink.h`, `linux/if_link.h`, `linux/gen_stats.h`.
 
 mod interfaces;
+mod request;
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,13 +15,13 @@ use crate::sys::attributes::Attributes;
 
 pub use interfaces::{Route, VethEnd};
 
+use request::Request;
+
 /// The parent of a discipline at the root of its device (`TC_H_ROOT`).
 pub const ROOT: u32 = u32::MAX;
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-const RTM_NEWLINK: u16 = 16;
-const RTM_DELLINK: u16 = 17;
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
@@ -33,18 +34,9 @@ const EXCLUSIVE: u16 = 0x200;
 const DUMP: u16 = 0x300;
 const CREATE: u16 = 0x400;
 
-/// The sizes of `struct nlmsghdr`, `struct tcmsg` and `struct ifinfomsg`.
+/// The sizes of `struct nlmsghdr` and `struct tcmsg`.
 const HEADER: usize = 16;
 const TCMSG: usize = 20;
-const IFINFOMSG: usize = 16;
-
-/// The flag of a device that is up.
-const UP: u32 = 1;
-
-/// The attributes of a device: its name, its description, and the kind in it.
-const IFLA_IFNAME: u16 = 3;
-const IFLA_LINKINFO: u16 = 18;
-const IFLA_INFO_KIND: u16 = 1;
 
 /// The attributes with the kind and with the counts, and those of the queue within the latter.
 const TCA_KIND: u16 = 1;
@@ -148,32 +140,6 @@ impl RouteSocket {
         self.change(&request(RTM_DELQDISC, ACKNOWLEDGE, ifindex, ROOT, None))
     }
 
-    /// Makes a device of this kind, such as `ifb`.
-    ///
-    /// # Errors
-    /// The kernel refuses it: there is a device of this name, or the kernel does not know the kind.
-    pub fn create_device(&self, name: &str, kind: &str) -> io::Result<()> {
-        let info = attribute_of(IFLA_INFO_KIND, kind.as_bytes());
-        let attributes = [text_attribute(IFLA_IFNAME, name), attribute_of(IFLA_LINKINFO, &info)].concat();
-        self.change(&message(RTM_NEWLINK, CREATE | EXCLUSIVE | ACKNOWLEDGE, &device(0, 0), &attributes))
-    }
-
-    /// Sets a device up.
-    ///
-    /// # Errors
-    /// The kernel refuses it.
-    pub fn set_up(&self, ifindex: u32) -> io::Result<()> {
-        self.change(&message(RTM_NEWLINK, ACKNOWLEDGE, &device(ifindex, UP), &[]))
-    }
-
-    /// Removes a device.
-    ///
-    /// # Errors
-    /// The kernel refuses it.
-    pub fn remove_device(&self, ifindex: u32) -> io::Result<()> {
-        self.change(&message(RTM_DELLINK, ACKNOWLEDGE, &device(ifindex, 0), &[]))
-    }
-
     fn change(&self, request: &[u8]) -> io::Result<()> {
         self.send(request)?;
         match RouteMessages(&self.receive()?).next() {
@@ -207,34 +173,11 @@ fn request(kind: u16, flags: u16, ifindex: u32, parent: u32, discipline: Option<
     let mut body = [0; TCMSG];
     body[4..8].copy_from_slice(&ifindex.to_ne_bytes());
     body[12..16].copy_from_slice(&parent.to_ne_bytes());
-    message(kind, flags, &body, &discipline.map_or(Vec::new(), |kind| text_attribute(TCA_KIND, kind)))
-}
-
-/// Returns a `struct ifinfomsg` that sets these flags.
-fn device(ifindex: u32, flags: u32) -> [u8; IFINFOMSG] {
-    let mut body = [0; IFINFOMSG];
-    body[4..8].copy_from_slice(&ifindex.to_ne_bytes());
-    body[8..12].copy_from_slice(&flags.to_ne_bytes());
-    body[12..16].copy_from_slice(&flags.to_ne_bytes());
-    body
-}
-
-fn message(kind: u16, flags: u16, body: &[u8], attributes: &[u8]) -> Vec<u8> {
-    let length = (HEADER + body.len() + attributes.len()) as u32;
-    let (length, flags) = (length.to_ne_bytes(), (flags | REQUEST).to_ne_bytes());
-    [&length[..], &kind.to_ne_bytes(), &flags, &[0; 8], body, attributes].concat()
-}
-
-/// Returns an attribute with a text that ends with a zero.
-fn text_attribute(kind: u16, text: &str) -> Vec<u8> {
-    attribute_of(kind, &[text.as_bytes(), &[0]].concat())
-}
-
-/// Returns an attribute, which ends at a multiple of four.
-fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut bytes = [&((4 + value.len()) as u16).to_ne_bytes(), &kind.to_ne_bytes(), value].concat();
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
+    let mut request = Request::new(kind, flags, &body);
+    if let Some(kind) = discipline {
+        request.text(TCA_KIND, kind);
+    }
+    request.finish()
 }
 
 /// The messages of an answer: each one's type and body.
@@ -289,6 +232,16 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
+    fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
+        let mut request = Request::new(0, 0, &[]);
+        request.attribute(kind, value);
+        request.finish().split_off(HEADER)
+    }
+
+    fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+        Request::new(kind, 0, body).finish()
+    }
+
     /// The body of a discipline's message with its counts, laid out as `linux/rtnetlink.h` and `linux/gen_stats.h` have
     /// it, and an attribute before the kind.
     fn discipline(handle: u32, parent: u32, kind: &[u8], counts: [u32; 5]) -> Vec<u8> {
@@ -307,9 +260,9 @@ mod tests {
     #[test]
     fn a_dump_is_read() {
         let answer = [
-            message(RTM_NEWQDISC, 0, &[], &discipline(1 << 16, ROOT, b"tbf\0", [1, 2, 3, 4, 5])),
-            message(RTM_NEWQDISC, 0, &[], &discipline(2 << 16, 1 << 16 | 1, b"fl_choke12\0", [17, 17_000, 230, 0, 9])),
-            message(NLMSG_DONE, 0, &[], &[0; 4]),
+            message(RTM_NEWQDISC, &discipline(1 << 16, ROOT, b"tbf\0", [1, 2, 3, 4, 5])),
+            message(RTM_NEWQDISC, &discipline(2 << 16, 1 << 16 | 1, b"fl_choke12\0", [17, 17_000, 230, 0, 9])),
+            message(NLMSG_DONE, &[0; 4]),
         ]
         .concat();
         let entries: Vec<_> = RouteMessages(&answer).filter_map(|(_, body)| entry(body)).collect();
@@ -330,7 +283,7 @@ mod tests {
     #[test]
     fn a_message_that_was_cut_has_no_counts() {
         let body = discipline(2 << 16, ROOT, b"choke\0", [17, 17_000, 230, 0, 9]);
-        let whole = message(RTM_NEWQDISC, 0, &[], &body);
+        let whole = message(RTM_NEWQDISC, &body);
         for end in 0..whole.len() {
             assert_eq!(RouteMessages(&whole[..end]).count(), 0, "{end}");
         }
@@ -346,17 +299,6 @@ mod tests {
         assert_eq!((u32_at(&bytes, 0), u32_at(&bytes, 20), u32_at(&bytes, 28)), (Some(48), Some(7), Some(ROOT)));
         assert_eq!((bytes.len(), &bytes[36..]), (48, &[&[12, 0, 1, 0][..], b"fl_red1\0"].concat()[..]));
         assert_eq!(request(RTM_GETQDISC, DUMP, 0, 0, None).len(), 36);
-    }
-
-    /// The layout of `struct ifinfomsg`, and of a description within the attributes.
-    #[test]
-    fn a_device_is_named_with_its_kind() {
-        let info = [&[12, 0, 18, 0, 7, 0, 1, 0][..], b"ifb\0"].concat();
-        let attributes = [text_attribute(IFLA_IFNAME, "fl7"), attribute_of(IFLA_LINKINFO, &info[4..])].concat();
-        assert_eq!(attributes, [&[8, 0, 3, 0][..], b"fl7\0", &info].concat());
-        let up = message(RTM_NEWLINK, ACKNOWLEDGE, &device(7, UP), &[]);
-        let words: Vec<u32> = (0..up.len()).step_by(4).filter_map(|at| u32_at(&up, at)).collect();
-        assert_eq!(words, [32, 5 << 16 | 16, 0, 0, 0, 7, 1, 1]);
     }
 
     /// Would catch an error that is taken for success.

@@ -8,10 +8,11 @@ use std::net::IpAddr;
 use nix::libc;
 use nix::net::if_::if_nametoindex;
 
-use super::{ACKNOWLEDGE, CREATE, HEADER, REQUEST, RouteSocket};
+use super::request::Request;
+use super::{ACKNOWLEDGE, CREATE, EXCLUSIVE, RouteSocket};
 
-/// Fail if the object exists (`NLM_F_EXCL`).
-const EXCLUSIVE: u16 = 0x200;
+/// Makes an object that must not be there yet.
+const ADD: u16 = ACKNOWLEDGE | CREATE | EXCLUSIVE;
 
 /// `VETH_INFO_PEER` of `linux/veth.h`.
 const VETH_INFO_PEER: u16 = 1;
@@ -52,7 +53,7 @@ impl RouteSocket {
     /// The kernel refuses it.
     pub fn add_veth(&self, ends: [VethEnd<'_>; 2], mtu: u32) -> io::Result<()> {
         let describe = |message: &mut Request, end: &VethEnd<'_>| {
-            message.attribute(libc::IFLA_IFNAME, &zero_ended(end.name));
+            message.text(libc::IFLA_IFNAME, end.name);
             message.attribute(libc::IFLA_ADDRESS, &end.address);
             message.attribute(libc::IFLA_MTU, &mtu.to_ne_bytes());
             if let Some(thread) = end.namespace_of {
@@ -60,18 +61,39 @@ impl RouteSocket {
             }
         };
         let [first, second] = &ends;
-        let mut message = Request::new(libc::RTM_NEWLINK, CREATE | EXCLUSIVE, &[0; IFINFO]);
+        let mut message = Request::new(libc::RTM_NEWLINK, ADD, &[0; IFINFO]);
         describe(&mut message, first);
         message.nested(libc::IFLA_LINKINFO, |message| {
             message.attribute(libc::IFLA_INFO_KIND, b"veth");
             message.nested(libc::IFLA_INFO_DATA, |message| {
                 message.nested(VETH_INFO_PEER, |message| {
-                    message.bytes.extend([0; IFINFO]);
+                    message.raw(&[0; IFINFO]);
                     describe(message, second);
                 });
             });
         });
         self.change(&message.finish())
+    }
+
+    /// Adds an interface of this kind, such as `ifb`.
+    ///
+    /// # Errors
+    /// The kernel refuses it: there is an interface of this name, or the kernel does not know the kind.
+    pub fn add_interface(&self, name: &str, kind: &str) -> io::Result<()> {
+        let mut message = Request::new(libc::RTM_NEWLINK, ADD, &[0; IFINFO]);
+        message.text(libc::IFLA_IFNAME, name);
+        message.nested(libc::IFLA_LINKINFO, |message| message.attribute(libc::IFLA_INFO_KIND, kind.as_bytes()));
+        self.change(&message.finish())
+    }
+
+    /// Removes an interface.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn remove_interface(&self, ifindex: u32) -> io::Result<()> {
+        let mut body = [0; IFINFO];
+        body[4..8].copy_from_slice(&ifindex.to_ne_bytes());
+        self.change(&Request::new(libc::RTM_DELLINK, ACKNOWLEDGE, &body).finish())
     }
 
     /// Sets an interface up. Without address resolution (`IFF_NOARP`) packets to all neighbours have the interface's
@@ -86,7 +108,7 @@ impl RouteSocket {
         body[4..8].copy_from_slice(&if_nametoindex(interface)?.to_ne_bytes());
         body[8..12].copy_from_slice(&flags.to_ne_bytes());
         body[12..16].copy_from_slice(&flags.to_ne_bytes());
-        self.change(&Request::new(libc::RTM_NEWLINK, 0, &body).finish())
+        self.change(&Request::new(libc::RTM_NEWLINK, ACKNOWLEDGE, &body).finish())
     }
 
     /// Adds an address with the length of its network's prefix. It can be used at once.
@@ -98,7 +120,7 @@ impl RouteSocket {
         let mut body = [0; IFADDR];
         body[..4].copy_from_slice(&[family(address), prefix, flags, libc::RT_SCOPE_UNIVERSE]);
         body[4..8].copy_from_slice(&if_nametoindex(interface)?.to_ne_bytes());
-        let mut message = Request::new(libc::RTM_NEWADDR, CREATE | EXCLUSIVE, &body);
+        let mut message = Request::new(libc::RTM_NEWADDR, ADD, &body);
         for kind in [libc::IFA_LOCAL, libc::IFA_ADDRESS] {
             message.attribute(kind, &octets(address));
         }
@@ -127,7 +149,7 @@ impl RouteSocket {
             scope,
             kind,
         ]);
-        let mut message = Request::new(libc::RTM_NEWROUTE, CREATE | EXCLUSIVE, &body);
+        let mut message = Request::new(libc::RTM_NEWROUTE, ADD, &body);
         if prefix > 0 {
             message.attribute(libc::RTA_DST, &octets(network));
         }
@@ -147,45 +169,5 @@ fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(four) => four.octets().to_vec(),
         IpAddr::V6(six) => six.octets().to_vec(),
-    }
-}
-
-fn zero_ended(text: &str) -> Vec<u8> {
-    [text.as_bytes(), &[0]].concat()
-}
-
-/// A request that asks for an acknowledgement.
-struct Request {
-    bytes: Vec<u8>,
-}
-
-impl Request {
-    fn new(message: u16, flags: u16, body: &[u8]) -> Self {
-        let mut bytes = vec![0; HEADER];
-        bytes[4..6].copy_from_slice(&message.to_ne_bytes());
-        bytes[6..8].copy_from_slice(&(flags | REQUEST | ACKNOWLEDGE).to_ne_bytes());
-        bytes.extend(body);
-        Self { bytes }
-    }
-
-    fn attribute(&mut self, kind: u16, value: &[u8]) {
-        self.nested(kind, |message| message.bytes.extend(value));
-    }
-
-    /// Adds an attribute whose value `write` adds.
-    fn nested(&mut self, kind: u16, write: impl FnOnce(&mut Self)) {
-        let start = self.bytes.len();
-        self.bytes.extend([0; 2]);
-        self.bytes.extend(kind.to_ne_bytes());
-        write(self);
-        let length = (self.bytes.len() - start) as u16;
-        self.bytes[start..start + 2].copy_from_slice(&length.to_ne_bytes());
-        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        let length = self.bytes.len() as u32;
-        self.bytes[..4].copy_from_slice(&length.to_ne_bytes());
-        self.bytes
     }
 }
