@@ -251,7 +251,8 @@ size_t fl_enqueue_burst(struct fl_queue *queue, uint64_t now, const struct fl_pa
 
 /*
  Takes the next packet for the link at `now`. Returns 1 and writes it to `packet`; 0 if the queue is empty or holds
- all packets back (fl_ready_at); or FL_DEAD.
+ all packets back (fl_ready_at); or FL_DEAD. A link asks whenever it becomes free, also an empty queue: RED and
+ others measure idle time from then. fl_transmit does.
 
  Undefined unless:
  As fl_enqueue; `packet` is NULL, or can be written.

@@ -166,7 +166,8 @@ pub unsafe extern "C" fn fl_enqueue_burst(
 }
 
 /// Takes the next packet for the link at `now`. Returns 1 and writes it to `packet`; 0 if the queue is empty or holds
-/// all packets back (fl_ready_at); or FL_DEAD.
+/// all packets back (fl_ready_at); or FL_DEAD. A link asks whenever it becomes free, also an empty queue: RED and
+/// others measure idle time from then. fl_transmit does.
 ///
 /// # Safety
 /// As fl_enqueue; `packet` is NULL, or can be written.

@@ -23,6 +23,9 @@ pub trait Qdisc<P: Packet> {
 
     /// Removes and returns the next packet for the link at `now`. Returns `None` when the queue is empty, or when all
     /// packets are held back until [`Status::ready_at`]; the link is then idle.
+    ///
+    /// A link asks whenever it becomes free, also an empty queue: RED and others measure idle time from then.
+    /// [`Shaper`](crate::Shaper) does.
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P>;
 
     /// Returns the state of the queue.

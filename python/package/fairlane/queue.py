@@ -132,7 +132,8 @@ class Queue:
     def dequeue(self, now: float) -> Packet | None:
         """Returns the next packet for the link at ``now``, in seconds; ``None`` if there is none, or all are held back.
 
-        Drops and marks at this moment are in :attr:`events`.
+        Drops and marks at this moment are in :attr:`events`. A link asks whenever it becomes free, also an empty queue:
+        RED and others measure idle time from then.
         """
         return self._core.dequeue(now)
 
