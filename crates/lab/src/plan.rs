@@ -51,6 +51,12 @@ pub(crate) struct LabPlan {
 impl LabPlan {
     /// Checks `scenario`.
     pub(crate) fn new(scenario: &Scenario, ip_version: IpVersion) -> Result<Self, Unsupported> {
+        scenario.links.first().map_or(Ok(()), check_link)?;
+        Self::hosted(scenario, ip_version)
+    }
+
+    /// Checks the flows of `scenario`, whose link is another's.
+    pub(crate) fn hosted(scenario: &Scenario, ip_version: IpVersion) -> Result<Self, Unsupported> {
         let [link] = &scenario.links[..] else {
             return Err(cannot(
                 "links",
@@ -58,7 +64,6 @@ impl LabPlan {
                 "simulate networks: fairlane run",
             ));
         };
-        check_link(link)?;
         scenario.flows.iter().try_for_each(|group| check_group(group, ip_version))?;
         check_load(scenario, link)?;
         let flows: Vec<(usize, u32)> = scenario.flows.iter().enumerate().flat_map(numbered).collect();

@@ -2,27 +2,16 @@
 
 use std::io;
 
+use fairlane_lab::LabError;
 use fairlane_linux::BridgeError;
 use fairlane_qdisc::ParameterError;
-
-/// A part of a scenario that a shell does not support.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {message}; {help}")]
-pub struct Unsupported {
-    /// The key of the scenario file, such as `bottleneck.shaper`.
-    pub key: String,
-    /// The restriction.
-    pub message: String,
-    /// The remedy.
-    pub help: String,
-}
 
 /// A reason why a shell did not start, or did not end as it should.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
     /// The scenario needs something that a shell does not support.
     #[error(transparent)]
-    Scenario(#[from] Unsupported),
+    Scenario(#[from] fairlane_lab::Unsupported),
     /// This user may not create namespaces, with the reason and the remedy.
     #[error("a shell needs a network namespace, and this user may not create one: {0}")]
     NotPermitted(String),
@@ -47,9 +36,21 @@ pub enum ShellError {
     /// The command cannot be executed: the reason, and the exit code of shells for it.
     #[error("cannot execute the command: {0}")]
     Command(String, u8),
+    /// The scenario's own flows failed.
+    #[error("the flows of the scenario: {0}")]
+    Flows(#[source] LabError),
     /// The link failed while the command ran.
     #[error("the link failed while the command ran: {0}")]
     Link(#[source] io::Error),
+}
+
+impl From<LabError> for ShellError {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Scenario(unsupported) => Self::Scenario(unsupported),
+            other => Self::Flows(other),
+        }
+    }
 }
 
 /// Returns a function that wraps an error with the step of the setup that failed.

@@ -17,6 +17,7 @@
 #![cfg(target_os = "linux")]
 
 mod address;
+mod beside;
 mod error;
 mod isolate;
 mod outcome;
@@ -26,6 +27,7 @@ mod relay;
 mod run;
 mod sys;
 
-pub use error::{ShellError, Unsupported};
+pub use error::ShellError;
+pub use fairlane_lab::{HostedCounts, Unsupported};
 pub use path::{Lateness, Signalled};
 pub use run::{Ended, Listen, Options, Shell};

@@ -37,7 +37,14 @@ pub(crate) fn outcome(scenario: &Scenario, code: u8, results: LinkResults) -> En
     };
     let [mut late, up_late] = results.lateness;
     late.join(&up_late);
-    Ended { code, run, lateness: late, lost_frames: results.lost_frames, signalled: results.signalled }
+    Ended {
+        code,
+        run,
+        lateness: late,
+        lost_frames: results.lost_frames,
+        signalled: results.signalled,
+        flows: Vec::new(),
+    }
 }
 
 /// Returns the flow `index` of `queue`.

@@ -2,7 +2,7 @@
 
 use fairlane_scenario::{Link, LinkSide, Scenario};
 
-use crate::error::Unsupported;
+use fairlane_lab::Unsupported;
 
 /// The name of the link of `[bottleneck]`.
 const BOTTLENECK: &str = "bottleneck";

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
+use fairlane_lab::{HostedCounts, HostedFlows};
 use fairlane_linux::rtnetlink::{Route, RouteSocket, VethEnd};
 use fairlane_outcome::Run;
 use fairlane_qdisc::Seed;
@@ -21,18 +22,18 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getpgrp};
 
 use crate::address::{Addresses, PREFIXES};
+use crate::beside::Beside;
 use crate::error::{ShellError, setup};
 use crate::isolate::{INTERFACE, Inside, Interior, Message, TcpSettings, resolver};
 use crate::outcome::outcome;
 use crate::path::{Direction, Ends, Lateness, LinkPath, LinkResults, Shared, Signalled};
 use crate::plan::ShellPlan;
-use crate::relay::{Destinations, Gate, Namespace, Relay, Served};
+use crate::relay::{Destinations, Gate, Namespace, OUT, Relay, Served};
 use crate::sys::set_foreground;
 
-/// The interfaces of the link's namespace, and that of the far end.
+/// The interfaces of the link's namespace.
 const NEAR: &str = "near";
 const FAR: &str = "far";
-const OUT: &str = "out";
 
 /// The hardware addresses: both hosts have the same, since they resolve none.
 const HOST: [u8; 6] = [2, 0, 0, 0, 0, 1];
@@ -66,13 +67,15 @@ pub struct Options {
     pub congestion: Option<String>,
     /// The MTU of the link in bytes.
     pub mtu: u32,
+    /// The scenario's own flows run beside the command.
+    pub flows: bool,
     /// The ports that lead inside.
     pub listen: Vec<Listen>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { ecn: false, congestion: None, mtu: 1500, listen: Vec::new() }
+        Self { ecn: false, congestion: None, mtu: 1500, flows: false, listen: Vec::new() }
     }
 }
 
@@ -98,6 +101,8 @@ pub struct Ended {
     /// By direction, the seconds in which the discipline dropped or marked packets. If the link was not used then, the
     /// discipline limited the throughput and not the link.
     pub signalled: [Signalled; 2],
+    /// The scenario's own flows, by their counts at both ends; none unless [`Options::flows`] asks for them.
+    pub flows: Vec<HostedCounts>,
 }
 
 impl Shell {
@@ -121,16 +126,20 @@ impl Shell {
         let tcp = TcpSettings { ecn: self.options.ecn, congestion: self.options.congestion.clone() };
         tcp.check()?;
         let interior = Interior { addresses, command: command.to_vec(), tcp, has_ipv6 };
+        let flows = self.options.flows.then(|| HostedFlows::new(&self.plan.scenario)).transpose()?;
         let mut inside = Inside::create(&interior)?;
         // From here on signals are read, in the first process of the namespaces too.
         let signals: SigSet = FOR_COMMAND.into_iter().collect();
         signals.thread_block().map_err(setup("signals"))?;
         let running = self.start(&interior, inside.pid, destinations, served)?;
+        inside.set_up()?;
+        let flows = flows.map(|flows| Beside::start(flows, inside.pid, &running.far, addresses)).transpose()?;
         inside.start()?;
         let ended = supervise(&mut inside, &signals, &running);
+        let counts = flows.map_or(Ok(Vec::new()), Beside::stop);
         let results = running.stop();
         restore_terminal();
-        Ok(outcome(&self.plan.scenario, ended?, results?))
+        Ok(Ended { flows: counts?, ..outcome(&self.plan.scenario, ended?, results?) })
     }
 
     /// Opens the ports that lead inside.
@@ -173,13 +182,15 @@ impl Shell {
         let ((contact, contacts), (answer, answers)) = (channel(), channel());
         let gate = Gate::new(addresses.gateway());
         let path = LinkPath::new(directions, gate, (contact, answers), relay_wake.clone(), shared.clone());
+        let far = Arc::new(far);
         let wakes = (relay_wake.clone(), shared.clone());
-        let relay = Relay::new(far, destinations, (contacts, answer), wakes, served).map_err(setup("the relay"))?;
+        let relay =
+            Relay::new(far.clone(), destinations, (contacts, answer), wakes, served).map_err(setup("the relay"))?;
         let thread = |name: &str| thread::Builder::new().name(name.to_owned());
         let link = thread("shell-path").spawn(move || path.run()).map_err(setup("a thread"))?;
         let over = shared.clone();
         let relay = thread("shell-relay").spawn(move || relay.run(&over.over)).map_err(setup("a thread"))?;
-        Ok(Running { shared, relay_wake, link, relay })
+        Ok(Running { shared, relay_wake, far, link, relay })
     }
 }
 
@@ -187,6 +198,7 @@ impl Shell {
 struct Running {
     shared: Arc<Shared>,
     relay_wake: Arc<EventFd>,
+    far: Arc<Namespace>,
     link: JoinHandle<io::Result<LinkResults>>,
     relay: JoinHandle<io::Result<()>>,
 }
@@ -228,6 +240,7 @@ fn supervise(inside: &mut Inside, signals: &SigSet, running: &Running) -> Result
         }
         if message {
             match inside.message() {
+                Some(Message::Ready) => {}
                 Some(Message::Started) => started = true,
                 Some(Message::Ended(code)) => return Ok(code),
                 Some(Message::Failed(reason)) => return Err(ShellError::Inside(reason)),

@@ -38,7 +38,7 @@ impl ShellCommand {
             kinds.iter().map(with).collect::<Result<_, Failure>>()?
         };
         let listen = args.listen.iter().map(|(at, port)| Listen { at: *at, port: *port }).collect();
-        let options = Options { ecn: args.ecn, congestion: args.cc.clone(), mtu: args.mtu, listen };
+        let options = Options { ecn: args.ecn, congestion: args.cc.clone(), mtu: args.mtu, flows: args.flows, listen };
         let shell = |(kind, scenario): (Option<Kind>, Scenario)| match Shell::new(&scenario, options.clone()) {
             Ok(shell) => Ok((kind, shell)),
             Err(error) => Err(failure(&document, error)),

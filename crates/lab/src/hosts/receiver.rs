@@ -12,7 +12,7 @@ use fairlane_qdisc::Time;
 use fairlane_scenario::{Application, FlowGroup, Tcp};
 use nix::libc::linger;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::socket::sockopt::{Linger, RcvBufForce, TcpCongestion};
+use nix::sys::socket::sockopt::{Linger, RcvBuf, RcvBufForce, TcpCongestion};
 use nix::sys::socket::{Backlog, SockFlag, SockType, SockaddrStorage, bind, listen, setsockopt, socket as open};
 
 use crate::address::{IpVersion, Side, flow_of};
@@ -149,7 +149,7 @@ impl Receiver {
         let ip_version = plan.ip_version;
         let udp = UdpSocket::bind((ip_version.any(), PORT))?;
         udp.set_nonblocking(true)?;
-        setsockopt(&udp, RcvBufForce, &UDP_BUFFER)?;
+        setsockopt(&udp, RcvBufForce, &UDP_BUFFER).or_else(|_| setsockopt(&udp, RcvBuf, &UDP_BUFFER))?;
         epoll.add(&udp, EpollEvent::new(EpollFlags::EPOLLIN, UDP_READY))?;
         let mut listeners = Vec::new();
         // The data of a segment are the packet without its headers.
@@ -363,8 +363,8 @@ fn listener(address: SocketAddr, tcp: &Tcp, window: u32) -> nix::Result<TcpListe
     let socket: OwnedFd = open(IpVersion::of(address.ip()).domain(), SockType::Stream, flags, None)?;
     // DCTCP's receiver acknowledges marks in its own way (RFC 8257).
     setsockopt(&socket, TcpCongestion, &OsString::from(kernel_name(tcp)))?;
-    // The kernel doubles the value and uses a part of the buffer for the window.
-    setsockopt(&socket, RcvBufForce, &(window as usize).saturating_mul(2).clamp(64 << 10, 512 << 20))?;
+    // The kernel doubles the value and uses a part of the buffer for the window. Without root the buffer grows by itself.
+    let _ = setsockopt(&socket, RcvBufForce, &(window as usize).saturating_mul(2).clamp(64 << 10, 512 << 20));
     clamp_window(socket.as_fd(), window)?;
     if !matches!(tcp.application, Application::Transfers(_)) {
         setsockopt(&socket, Linger, &linger { l_onoff: 1, l_linger: 0 })?;

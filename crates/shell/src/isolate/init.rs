@@ -41,6 +41,8 @@ fn work(channel: &mut UnixStream, interior: &Interior) -> Result<u8, Message> {
     channel.read_exact(&mut [0]).map_err(|_| Message::Failed("the parent has ended".to_owned()))?;
     network(interior).map_err(failed("the network inside"))?;
     arrange(interior.addresses).map_err(failed("the files inside"))?;
+    Message::Ready.write(channel).map_err(failed("a message"))?;
+    channel.read_exact(&mut [0]).map_err(|_| Message::Failed("the parent has ended".to_owned()))?;
     let child = start(interior)?;
     // The command inherits the mask, so that signals are blocked after its start. The parent sends none before.
     let signals: SigSet = FOR_COMMAND.into_iter().chain([Signal::SIGCHLD]).collect();

@@ -39,6 +39,8 @@ pub(crate) struct Interior {
 /// A message of the first process of the namespaces to its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
+    /// The namespaces are set up.
+    Ready,
     /// The command runs.
     Started,
     /// The namespaces cannot be set up, with the reason.
@@ -79,7 +81,17 @@ impl Inside {
         }
     }
 
-    /// Lets the first process set up the namespaces and start the command.
+    /// Lets the first process set up the namespaces, and waits until it has.
+    pub(crate) fn set_up(&mut self) -> Result<(), ShellError> {
+        self.start()?;
+        match self.message() {
+            Some(Message::Ready) => Ok(()),
+            Some(Message::Failed(reason)) => Err(ShellError::Inside(reason)),
+            _ => Err(ShellError::Inside("its first process has ended".to_owned())),
+        }
+    }
+
+    /// Lets the first process go on: start the command.
     pub(crate) fn start(&mut self) -> Result<(), ShellError> {
         self.channel.write_all(&[0]).map_err(setup("the first process"))
     }
@@ -99,6 +111,7 @@ impl std::os::fd::AsFd for Inside {
 impl Message {
     fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let (kind, code, text) = match self {
+            Self::Ready => (4, 0, ""),
             Self::Started => (0, 0, ""),
             Self::Failed(text) => (1, 0, text.as_str()),
             Self::NoCommand(text, code) => (2, *code, text.as_str()),
@@ -119,6 +132,7 @@ impl Message {
             0 => Self::Started,
             1 => Self::Failed(text),
             2 => Self::NoCommand(text, head[1]),
+            4 => Self::Ready,
             _ => Self::Ended(head[1]),
         })
     }

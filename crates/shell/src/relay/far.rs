@@ -1,12 +1,13 @@
 //! A thread in a network namespace, and the sockets that it makes there.
 
+use std::fs::File;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::socket::sockopt::{ReuseAddr, ReusePort};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, bind, connect, listen, setsockopt, socket,
@@ -28,10 +29,15 @@ pub(crate) struct Namespace {
 impl Namespace {
     /// Creates the namespace; its thread has this name.
     pub(crate) fn new(name: &str) -> Result<Self, ShellError> {
+        Self::with(name, || unshare(CloneFlags::CLONE_NEWNET))
+    }
+
+    /// Starts the thread, which enters its namespace by `enter`.
+    fn with(name: &str, enter: impl FnOnce() -> nix::Result<()> + Send + 'static) -> Result<Self, ShellError> {
         let (jobs, todo) = channel::<Job>();
         let (tell, told) = channel();
         let work = move || {
-            let made = unshare(CloneFlags::CLONE_NEWNET).map(|()| gettid().as_raw() as u32);
+            let made = enter().map(|()| gettid().as_raw() as u32);
             if tell.send(made).is_ok() && made.is_ok() {
                 todo.iter().for_each(|job| job());
             }
@@ -39,6 +45,12 @@ impl Namespace {
         let thread = thread::Builder::new().name(name.to_owned()).spawn(work).map_err(setup("a thread"))?;
         let made = told.recv().map_err(io::Error::other).map_err(setup("a thread"))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread), id: made.map_err(setup("a network namespace"))? })
+    }
+
+    /// Joins the network namespace of a process; the thread has this name.
+    pub(crate) fn of_process(name: &str, process: u32) -> Result<Self, ShellError> {
+        let namespace = File::open(format!("/proc/{process}/ns/net")).map_err(setup("the network inside"))?;
+        Self::with(name, move || setns(namespace, CloneFlags::CLONE_NEWNET))
     }
 
     /// Returns the id of the thread, which identifies the namespace.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 
+use fairlane_lab::{End, HostedFlows};
 use fairlane_linux::QueuedPacket;
 use fairlane_qdisc::headers::FlowId;
 
@@ -51,6 +52,9 @@ impl Gate {
     /// Returns what to do with a packet; the error is the contact of which the relay has to be told first.
     pub(crate) fn contact(&self, packet: &QueuedPacket, frame: &[u8]) -> Result<Judgement, Contact> {
         let FlowId::Ip { protocol, source, destination, ports } = packet.flow_id() else { return Ok(Judgement::Drop) };
+        if is_of_scenario(source) {
+            return Ok(Judgement::Pass);
+        }
         // The relay's host answers for all addresses, and its answers would be those of others.
         if matches!((protocol, transport(frame).first()), (ICMP, Some(&ECHO)) | (ICMP6, Some(&ECHO6))) {
             return Ok(if self.gateway.contains(&destination) { Judgement::Pass } else { Judgement::Drop });
@@ -65,6 +69,17 @@ impl Gate {
             UDP if !self.open.contains(&flow) => Err(contact(Protocol::Udp)),
             _ => Ok(Judgement::Pass),
         }
+    }
+}
+
+/// Returns true for a host of the scenario's own flows, whose other ends are at the far end.
+fn is_of_scenario(source: IpAddr) -> bool {
+    let (network, prefix) = HostedFlows::network(End::Right);
+    match (source, network) {
+        (IpAddr::V4(source), IpAddr::V4(network)) => {
+            (source.to_bits() ^ network.to_bits()).leading_zeros() >= prefix.into()
+        }
+        _ => false,
     }
 }
 

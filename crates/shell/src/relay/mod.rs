@@ -33,6 +33,9 @@ use crate::address::Addresses;
 /// The longest wait, after which old connections are looked for.
 const MOST_WAIT_MS: u16 = 1000;
 
+/// The interface of the far end.
+pub(crate) const OUT: &str = "out";
+
 /// The port of DNS.
 const DOMAIN: u16 = 53;
 
@@ -123,7 +126,7 @@ pub(crate) struct Served {
 /// The state that the parts of the relay share.
 pub(crate) struct Common {
     pub(crate) epoll: Epoll,
-    pub(crate) far: Namespace,
+    pub(crate) far: Arc<Namespace>,
     pub(crate) destinations: Destinations,
     answers: Sender<Answer>,
     link_wake: Arc<crate::path::Shared>,
@@ -163,7 +166,7 @@ pub(crate) struct Relay {
 
 impl Relay {
     pub(crate) fn new(
-        far: Namespace,
+        far: Arc<Namespace>,
         destinations: Destinations,
         (contacts, answers): (Receiver<Contact>, Sender<Answer>),
         (wake, link_wake): (Arc<EventFd>, Arc<crate::path::Shared>),

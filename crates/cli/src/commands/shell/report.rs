@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fairlane_outcome::{FlowRun, QueueRun};
 use fairlane_qdisc::{Duration, Reason};
-use fairlane_shell::{Ended, Signalled};
+use fairlane_shell::{Ended, HostedCounts, Signalled};
 
 /// The most connections that are shown.
 const MOST_FLOWS: usize = 12;
@@ -26,6 +26,7 @@ pub(super) fn text(ended: &Ended, quiet: bool) -> String {
             text += &link(queue, way, seconds);
         }
         text += &flows(&run.flows, seconds);
+        text += &beside(&ended.flows);
     }
     if !quiet && lateness.packets() > 0 {
         let [median, most, max] = [lateness.quantile(0.5), lateness.quantile(0.99), lateness.max()].map(micros);
@@ -104,6 +105,26 @@ fn flows(flows: &[FlowRun], seconds: f64) -> String {
     }
     if let Some(others) = flows.len().checked_sub(MOST_FLOWS).filter(|others| *others > 0) {
         let _ = writeln!(text, "  and {others} more (--json FILE)");
+    }
+    text
+}
+
+/// Returns a line for each group of the scenario's own flows.
+fn beside(flows: &[HostedCounts]) -> String {
+    let group = |flow: &HostedCounts| flow.name.split('/').next().unwrap_or_default().to_owned();
+    let mut text = String::new();
+    for chunk in flows.chunk_by(|one, other| group(one) == group(other)) {
+        let sum = |of: fn(&HostedCounts) -> u64| chunk.iter().map(of).sum::<u64>();
+        let (sent, received) = (sum(|flow| flow.sent), sum(|flow| flow.received));
+        let _ = write!(text, "beside: {} of the scenario: {sent} packets sent, {received} received", group(&chunk[0]));
+        for (count, what) in
+            [(sum(|flow| flow.retransmitted), "retransmissions"), (sum(|flow| flow.timeouts), "timeouts")]
+        {
+            if count > 0 {
+                let _ = write!(text, ", {count} {what}");
+            }
+        }
+        text.push('\n');
     }
     text
 }

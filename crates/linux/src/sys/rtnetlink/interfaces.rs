@@ -33,7 +33,7 @@ pub struct VethEnd<'a> {
     pub namespace_of: Option<u32>,
 }
 
-/// A route of the main table.
+/// A route.
 #[derive(Clone, Copy, Debug)]
 pub struct Route<'a> {
     /// The destinations: an address and the length of the prefix; length 0 for all.
@@ -138,17 +138,10 @@ impl RouteSocket {
             (false, None) => (libc::RTN_UNICAST, libc::RT_SCOPE_LINK),
             (false, Some(_)) => (libc::RTN_UNICAST, libc::RT_SCOPE_UNIVERSE),
         };
+        // A default route of the local table would hide all routes of the main one.
+        let table = if local && prefix > 0 { libc::RT_TABLE_LOCAL } else { libc::RT_TABLE_MAIN };
         let mut body = [0; RTMSG];
-        body[..8].copy_from_slice(&[
-            family(network),
-            prefix,
-            0,
-            0,
-            libc::RT_TABLE_MAIN,
-            libc::RTPROT_BOOT,
-            scope,
-            kind,
-        ]);
+        body[..8].copy_from_slice(&[family(network), prefix, 0, 0, table, libc::RTPROT_BOOT, scope, kind]);
         let mut message = Request::new(libc::RTM_NEWROUTE, ADD, &body);
         if prefix > 0 {
             message.attribute(libc::RTA_DST, &octets(network));
