@@ -253,6 +253,30 @@ fn nothing_is_left_after_a_kill() {
     }
 }
 
+/// 2 Mbit/s in packets of 1000 bytes are 250 packets a second, for as long as the command runs. Would catch flows that do
+/// not start, go on after the command, or do not cross the link.
+#[test]
+fn the_scenarios_flows_are_beside_the_command() {
+    let place = started::place();
+    let text = "duration = \"60s\"\n[bottleneck]\nrate = \"10mbit\"\ndelay = \"1ms\"\n[[flows]]\nname = \"cbr\"\nkind = \"udp\"\n\
+                rate = \"2mbit\"\npacket = \"1000b\"\n[[flows]]\nname = \"ftp\"\nkind = \"tcp\"\ncc = \"reno\"\nfrom = \"right\"\nto = \"left\"\n";
+    let file = place.write("a.toml", text);
+    let began = Instant::now();
+    let Some(output) = shell(&[&file, "--flows"], &["sleep", "2"]) else { return };
+    let elapsed = began.elapsed().as_secs_f64();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let counts = |group: &str| -> Vec<f64> {
+        let line = said.lines().find(|line| line.starts_with(&format!("beside: {group} "))).expect(&said);
+        line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+    };
+    let [sent, received] = counts("cbr")[..2] else { panic!("{said}") };
+    assert!((2.0 * 250.0 * 0.98..=elapsed * 250.0 + 1.0).contains(&sent), "{said} in {elapsed} s");
+    assert!((0.9 * sent..=sent).contains(&received), "{said}");
+    assert!(counts("ftp")[1] > 100.0, "{said}");
+    assert!(said.contains("udp 10.78.0.1:") && said.contains("tcp 10.79.0.2:"), "{said}");
+}
+
 /// Would catch a discipline that is not the one asked for, and an outcome that cannot be read.
 #[test]
 fn a_command_runs_once_with_each_discipline() {

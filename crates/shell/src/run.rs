@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -26,7 +27,7 @@ use crate::beside::Beside;
 use crate::error::{ShellError, setup};
 use crate::isolate::{INTERFACE, Inside, Interior, Message, TcpSettings, resolver};
 use crate::outcome::outcome;
-use crate::path::{Direction, Ends, Lateness, LinkPath, LinkResults, Shared, Signalled};
+use crate::path::{Capture, Direction, Ends, Lateness, LinkPath, LinkResults, Shared, Signalled};
 use crate::plan::ShellPlan;
 use crate::relay::{Destinations, Gate, Namespace, OUT, Relay, Served};
 use crate::sys::set_foreground;
@@ -69,13 +70,15 @@ pub struct Options {
     pub mtu: u32,
     /// The scenario's own flows run beside the command.
     pub flows: bool,
+    /// The file for a capture of the packets that have crossed the link.
+    pub pcap: Option<PathBuf>,
     /// The ports that lead inside.
     pub listen: Vec<Listen>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { ecn: false, congestion: None, mtu: 1500, flows: false, listen: Vec::new() }
+        Self { ecn: false, congestion: None, mtu: 1500, flows: false, pcap: None, listen: Vec::new() }
     }
 }
 
@@ -181,7 +184,8 @@ impl Shell {
         let relay_wake = Arc::new(wake()?);
         let ((contact, contacts), (answer, answers)) = (channel(), channel());
         let gate = Gate::new(addresses.gateway());
-        let path = LinkPath::new(directions, gate, (contact, answers), relay_wake.clone(), shared.clone());
+        let capture = self.options.pcap.as_deref().map(Capture::create).transpose()?;
+        let path = LinkPath::new(directions, gate, (contact, answers), relay_wake.clone(), shared.clone(), capture);
         let far = Arc::new(far);
         let wakes = (relay_wake.clone(), shared.clone());
         let relay =

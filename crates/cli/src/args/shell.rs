@@ -60,6 +60,11 @@ pub(crate) struct ShellArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 
+    /// Write the packets of both directions into this capture, each at the time at which it leaves the link, marks
+    /// included; the first 128 bytes of each
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) pcap: Option<PathBuf>,
+
     /// Say nothing at the end, unless packets were late
     #[arg(long)]
     pub(crate) quiet: bool,

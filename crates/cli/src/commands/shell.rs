@@ -38,13 +38,24 @@ impl ShellCommand {
             kinds.iter().map(with).collect::<Result<_, Failure>>()?
         };
         let listen = args.listen.iter().map(|(at, port)| Listen { at: *at, port: *port }).collect();
-        let options = Options { ecn: args.ecn, congestion: args.cc.clone(), mtu: args.mtu, flows: args.flows, listen };
+        let options = Options {
+            ecn: args.ecn,
+            congestion: args.cc.clone(),
+            mtu: args.mtu,
+            flows: args.flows,
+            pcap: args.pcap.clone(),
+            listen,
+        };
         let shell = |(kind, scenario): (Option<Kind>, Scenario)| match Shell::new(&scenario, options.clone()) {
             Ok(shell) => Ok((kind, shell)),
             Err(error) => Err(failure(&document, error)),
         };
-        let shells = scenarios.into_iter().map(shell).collect::<Result<_, Failure>>()?;
-        let outputs = Outputs::default().file("--json", args.json.as_deref());
+        let shells: Vec<_> = scenarios.into_iter().map(shell).collect::<Result<_, Failure>>()?;
+        if args.pcap.is_some() && shells.len() > 1 {
+            let message = "--pcap follows one run, and --queue asks for several";
+            return Err(Failure::new(message, "name one discipline"));
+        }
+        let outputs = Outputs::default().file("--json", args.json.as_deref()).file("--pcap", args.pcap.as_deref());
         outputs.check(&shared::inputs(Some(&args.file), &document))?;
         let command = if args.command.is_empty() { vec![user_shell()] } else { args.command.clone() };
         Ok(Self { shells, command, json: args.json.clone(), quiet: args.quiet })

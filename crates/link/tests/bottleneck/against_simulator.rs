@@ -1,9 +1,10 @@
 //! The bottleneck of the simulator and this one, for the same arrivals.
 
-use fairlane_link::Config;
-use fairlane_qdisc::{Duration, Host, Qdisc, Reason, SimplePacket, Time};
+use fairlane_link::{Bottleneck, Config, LinkObserver};
+use fairlane_qdisc::{BoxQdisc, Duration, Host, Qdisc, Reason, Seed, SimplePacket, Time};
 use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::{Control, Observer, PacketEvent, QueueEvent, run_with};
+use fairlane_traffic::ScenarioLine;
 
 use crate::caller::{cross, link, mbit};
 
@@ -35,16 +36,21 @@ impl Observer for Log {
 
 /// Returns 20 s of a link at 8 Mbit/s with 10 ms of delay between 8 downloads, half of them with ECN, and a flood of
 /// 10 Mbit/s. All stop so early that the queue is empty at the end.
-fn scenario(queue: &str) -> Scenario {
-    let text = format!(
+fn scenario(queue: &str, wire: &str) -> Scenario {
+    let scenario = Document::parse("link.toml", &text(queue, wire)).and_then(|document| document.scenario());
+    scenario.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn text(queue: &str, wire: &str) -> String {
+    format!(
         r#"
         duration = "20s"
         [[links]]
+        name = "link"
         from = "a"
         to = "b"
-        rate = "8mbit"
-        delay = "10ms"
         queue = {queue}
+        {wire}
         [[flows]]
         name = "ftp"
         kind = "tcp"
@@ -70,10 +76,10 @@ fn scenario(queue: &str) -> Scenario {
         from = "a"
         to = "b"
         "#
-    );
-    let scenario = Document::parse("link.toml", &text).and_then(|document| document.scenario());
-    scenario.unwrap_or_else(|error| panic!("{error}"))
+    )
 }
+
+const PLAIN: &str = "rate = \"8mbit\"\ndelay = \"10ms\"";
 
 /// Would catch any difference in what a discipline is told and when: its arrivals, its times of departure, the rate,
 /// the order of events at the same time. The simulator and this crate share the disciplines and nothing else here.
@@ -89,15 +95,7 @@ fn the_same_arrivals_have_the_same_drops_and_deliveries() {
         r#"{ kind = "cake", bandwidth = "6mbit" }"#,
         r#"{ kind = "echo" }"#,
     ] {
-        let scenario = scenario(queue);
-        let (mut log, mut seed) = (Log::default(), None);
-        let host = |_: &str, host: &Host| {
-            seed.get_or_insert(host.seed);
-            None
-        };
-        run_with(&scenario, 0, &Control::default(), &mut log, host).unwrap_or_else(|error| panic!("{error}"));
-        let config = scenario.links[0].forward.queue.config();
-        let discipline = config.build(seed.expect("a link")).expect("parameters in range");
+        let (log, discipline) = simulated(&scenario(queue, PLAIN));
         let mut link = link(Config { delay: Duration::from_millis(10), ..Config::new(mbit(8)) }, discipline);
         let popped = cross(&mut link, log.arrived);
         let popped: Vec<_> = popped.iter().map(|(at, packet)| (*at, packet.flow, packet.id)).collect();
@@ -106,4 +104,80 @@ fn the_same_arrivals_have_the_same_drops_and_deliveries() {
         let dropped = Reason::ALL.map(|reason| link.queue().counters().dropped(reason).packets);
         assert_eq!(dropped, log.dropped, "{queue}");
     }
+}
+
+/// Would catch another model of a wire than the simulator's, and other random numbers: each line of a scenario, from
+/// the seed that the simulator gives it, delivers the same packets at the same nanoseconds.
+#[test]
+fn a_scenarios_line_is_that_of_the_simulator() {
+    let rate = "rate = \"8mbit\"";
+    for wire in [
+        PLAIN.to_owned(),
+        format!("{rate}\ndelay = \"10ms\"\njitter = \"4ms\""),
+        format!("{rate}\ndelay = \"10ms\"\njitter = \"4ms\"\nreorder = true"),
+        format!("{rate}\ndelay = \"10ms\"\nloss = 0.02"),
+        format!("{rate}\ndelay = \"10ms\"\njitter = \"1ms\"\nloss = {{ p = 0.01, r = 0.25 }}"),
+        format!("{rate}\ndelay = \"10ms\"\nloss = {{ steps = [[\"0s\", 0.0], [\"3s\", 0.05]], every = \"5s\" }}"),
+        format!("{rate}\ndelay = {{ steps = [[\"0s\", \"10ms\"], [\"2s\", \"30ms\"]], every = \"3s\" }}"),
+        "rate = { steps = [[\"0s\", \"8mbit\"], [\"2s\", \"2mbit\"], [\"3s\", \"0bit\"]], every = \"4s\" }\ndelay = \"10ms\"".to_owned(),
+        format!("{rate}\ndelay = \"10ms\"\naggregation = {{ packets = 16, time = \"4ms\", access = \"500us\" }}"),
+        format!("{rate}\ndelay = \"10ms\"\npolicer = {{ rate = \"6mbit\", burst = \"20kb\" }}"),
+    ] {
+        compare(&scenario(r#"{ kind = "codel", ecn = true }"#, &wire), &wire);
+    }
+}
+
+/// The delivery opportunities of mahimahi: two or three in each millisecond of a trace of ten.
+#[test]
+fn opportunities_are_those_of_the_simulator() {
+    let folder = std::env::temp_dir().join(format!("fairlane-link-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("link.trace"), "1\n2\n2\n4\n7\n7\n7\n10\n").unwrap();
+    let file = folder.join("link.toml");
+    let wire = "rate = { trace = \"link.trace\", opportunities = true }\ndelay = \"10ms\"";
+    std::fs::write(&file, text(r#"{ kind = "droptail", limit = "100p" }"#, wire)).unwrap();
+    let scenario = Document::open(&file).and_then(|document| document.scenario());
+    compare(&scenario.unwrap_or_else(|error| panic!("{error}")), wire);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Compares the deliveries of a scenario's link, and the drops.
+fn compare(scenario: &Scenario, wire: &str) {
+    let (log, discipline) = simulated(scenario);
+    let seed = Seed::new(scenario.seed).numbered(0).named("wire").named("link");
+    let line = ScenarioLine::new(&scenario.links[0].forward, seed);
+    let mut link = Bottleneck::with_line(discipline, line, Drops::default());
+    let popped = cross(&mut link, log.arrived);
+    let end = Time::from_nanos(20_000_000_000);
+    let mut popped: Vec<_> =
+        popped.iter().map(|(at, packet)| (*at, packet.flow, packet.id)).filter(|it| it.0 <= end).collect();
+    // The simulator has an order of its own for events at the same nanosecond.
+    let mut delivered = log.delivered;
+    popped.sort_unstable();
+    delivered.sort_unstable();
+    assert_eq!(popped.iter().zip(&delivered).find(|(ours, theirs)| ours != theirs), None, "{wire}");
+    assert!(popped.len() == delivered.len() && popped.len() > 3_000, "{wire}: {}", popped.len());
+    assert_eq!(link.observer().0, log.dropped, "{wire}");
+}
+
+/// The drops by reason.
+#[derive(Default)]
+struct Drops([u64; Reason::COUNT]);
+
+impl LinkObserver<SimplePacket> for Drops {
+    fn dropped(&mut self, _now: Time, _packet: SimplePacket, reason: Reason) {
+        self.0[reason.index()] += 1;
+    }
+}
+
+/// Simulates `scenario`. Returns what was logged at its link, and a new discipline of the link.
+fn simulated(scenario: &Scenario) -> (Log, BoxQdisc<SimplePacket>) {
+    let (mut log, mut seed) = (Log::default(), None);
+    let host = |_: &str, host: &Host| {
+        seed.get_or_insert(host.seed);
+        None
+    };
+    run_with(scenario, 0, &Control::default(), &mut log, host).unwrap_or_else(|error| panic!("{error}"));
+    let config = scenario.links[0].forward.queue.config();
+    (log, config.build(seed.expect("a link")).expect("parameters in range"))
 }

@@ -1,6 +1,6 @@
 //! A caller of a bottleneck: it pushes at given times, and pops at each `next()`.
 
-use fairlane_link::{Bottleneck, Config};
+use fairlane_link::{Bottleneck, Config, Line, LinkObserver};
 use fairlane_qdisc::discipline::droptail::{self, DropTail};
 use fairlane_qdisc::{Packet, Qdisc, Rate, Seed, SimplePacket, Size, Time};
 
@@ -19,8 +19,8 @@ pub(crate) fn link<P: Packet, Q: Qdisc<P>>(config: Config, queue: Q) -> Bottlene
 }
 
 /// Pushes `arrivals`, which are in the order of time, and returns each datagram with the time at which it popped.
-pub(crate) fn cross<P: Packet, Q: Qdisc<P>>(
-    link: &mut Bottleneck<P, Q>,
+pub(crate) fn cross<P: Packet, Q: Qdisc<P>, L: Line, O: LinkObserver<P>>(
+    link: &mut Bottleneck<P, Q, L, O>,
     arrivals: impl IntoIterator<Item = (Time, P)>,
 ) -> Vec<(Time, P)> {
     let mut popped = Vec::new();
@@ -32,7 +32,11 @@ pub(crate) fn cross<P: Packet, Q: Qdisc<P>>(
     popped
 }
 
-fn pop_until<P: Packet, Q: Qdisc<P>>(link: &mut Bottleneck<P, Q>, until: Time, popped: &mut Vec<(Time, P)>) {
+fn pop_until<P: Packet, Q: Qdisc<P>, L: Line, O: LinkObserver<P>>(
+    link: &mut Bottleneck<P, Q, L, O>,
+    until: Time,
+    popped: &mut Vec<(Time, P)>,
+) {
     while let Some(now) = link.next().filter(|next| *next <= until) {
         while let Some(datagram) = link.pop(now) {
             popped.push((now, datagram));

@@ -11,7 +11,10 @@ use super::ring::PortUse;
 use super::store::FrameStore;
 use crate::nfqueue::Decision;
 use crate::packet::classifier::Classifier;
-use crate::shaper::queued_packet::QueuedPacket;
+use crate::shaper::queued_packet::{Marking, QueuedPacket};
+
+/// The marking of frames, where it does not matter: changes are written into their headers.
+const MARKING: Marking = Marking::ByRule(1);
 
 /// The most frames received in one call. A GSO frame counts as its segments.
 const BATCH: usize = 64;
@@ -64,21 +67,25 @@ impl FrameLine {
         self.store.frame(id)
     }
 
-    /// Adds a packet to those sent by the next [`flush`](Self::flush), or drops it.
+    /// Writes what the discipline has changed in a packet, such as a mark, into its frame.
+    pub fn change(&mut self, packet: QueuedPacket) {
+        let id = packet.id;
+        if let Decision::Change(change) = packet.decision(MARKING) {
+            self.store.change(id, change);
+        }
+    }
+
+    /// Adds a packet to those sent by the next [`flush`](Self::flush).
     ///
     /// # Errors
     /// No more frames can be sent.
-    pub fn decide(&mut self, id: u32, decision: &Decision) -> io::Result<()> {
-        let change = match decision {
-            Decision::Drop => {
-                self.store.remove(id);
-                return Ok(());
-            }
-            Decision::Change(change) => *change,
-            // Frames have no firewall mark, and their bytes are here.
-            Decision::Accept | Decision::Mark(_) | Decision::Rewrite(_) => Default::default(),
-        };
-        self.store.send(id, change, &mut self.to)
+    pub fn send(&mut self, id: u32) -> io::Result<()> {
+        self.store.send(id, &mut self.to)
+    }
+
+    /// Drops a packet.
+    pub fn discard(&mut self, id: u32) {
+        self.store.remove(id);
     }
 
     /// Lets the kernel send. Returns `true` if there are frames that it has not accepted yet.

@@ -84,13 +84,17 @@ impl FrameStore {
         self.waiting.get(number).get_mut(VIRTIO..).unwrap_or_default()
     }
 
-    /// Sends the frame `number` to `to` with `change`, and removes it.
-    pub(crate) fn send(&mut self, number: u32, change: ClassChange, to: &mut Port) -> io::Result<()> {
+    /// Applies `change` to the frame `number`.
+    pub(crate) fn change(&mut self, number: u32, change: ClassChange) {
         if change != ClassChange::default() {
             let frame = self.frame(number);
             let headers = Headers::read(LinkType::Ethernet, frame, frame.len() as u32);
             headers.ip_at.into_iter().for_each(|at| change.apply(frame, at));
         }
+    }
+
+    /// Sends the frame `number` to `to`, and removes it.
+    pub(crate) fn send(&mut self, number: u32, to: &mut Port) -> io::Result<()> {
         let stored = self.waiting.get(number);
         let put = if is_gso(stored) {
             to.send_gso(stored)?

@@ -1,13 +1,11 @@
 //! One direction of the link.
 
-use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use fairlane_link::Bottleneck;
-use fairlane_linux::nfqueue::Decision;
-use fairlane_linux::{Classifier, FlowsBy, FrameLine, LinkLayer, Marking, PacketNeeds, QueuedPacket};
+use fairlane_linux::{Classifier, FlowsBy, FrameLine, LinkLayer, PacketNeeds};
 use fairlane_outcome::QueueRun;
 use fairlane_qdisc::headers::FlowId;
 use fairlane_qdisc::{BoxQdisc, Host, Seed, Tagged, Time};
@@ -19,9 +17,6 @@ use super::meter::{LinkFlow, LinkPacket, Meter};
 use super::stamps::Stamps;
 use crate::error::ShellError;
 use crate::relay::Judgement;
-
-/// The marking of frames, where it does not matter: changes are written into their headers.
-const MARKING: Marking = Marking::ByRule(1);
 
 /// The interfaces of a direction, from and to.
 pub(crate) type Ends<'a> = [&'a str; 2];
@@ -38,8 +33,6 @@ pub(crate) struct Direction {
     lateness: Lateness,
     /// Frames that are no unicast IP packets, which the link does not carry.
     other: Vec<u32>,
-    /// The packets about which the relay was asked, and what the link has decided.
-    asked: HashMap<u32, Decision>,
 }
 
 /// The seconds in which a discipline dropped or marked packets.
@@ -77,7 +70,6 @@ impl Direction {
             known: Time::ZERO,
             lateness: Lateness::default(),
             other: Vec::new(),
-            asked: HashMap::new(),
         })
     }
 
@@ -99,27 +91,25 @@ impl Direction {
         more
     }
 
-    /// Sends the packets that have reached the far end as `judge` says of each, by its frame. Returns `true` if the
-    /// kernel has not accepted all frames yet.
+    /// Sends the packets that have reached the far end, or as many as `judge` lets pass, by their frames. Returns `true`
+    /// if the kernel has not accepted all frames yet.
     pub(crate) fn deliver(
         &mut self,
         now: Time,
-        mut judge: impl FnMut(&QueuedPacket, &[u8]) -> Judgement,
+        mut judge: impl FnMut(Time, u32, FlowId, &[u8]) -> Judgement,
     ) -> io::Result<bool> {
-        let Self { frames, link, lateness, other, asked, known, .. } = self;
+        let Self { frames, link, lateness, other, known, .. } = self;
         while let Some((due, Tagged { packet, .. })) = link.pop_timed(*known) {
             lateness.add(now.since(due));
-            let (id, judgement) = (packet.id, judge(&packet, frames.frame(packet.id)));
-            let decision = packet.decision(MARKING);
-            match judgement {
-                Judgement::Pass => frames.decide(id, &decision)?,
-                Judgement::Drop => frames.decide(id, &Decision::Drop)?,
-                Judgement::Asked => drop(asked.insert(id, decision)),
+            let (id, flow) = (packet.id, packet.flow_id());
+            frames.change(packet);
+            match judge(due, id, flow, frames.frame(id)) {
+                Judgement::Pass => frames.send(id)?,
+                Judgement::Drop => frames.discard(id),
+                Judgement::Asked => {}
             }
         }
-        for id in link.observer_mut().gone().chain(other.drain(..)) {
-            frames.decide(id, &Decision::Drop)?;
-        }
+        link.observer_mut().gone().chain(other.drain(..)).for_each(|id| frames.discard(id));
         self.flush()
     }
 
@@ -130,8 +120,11 @@ impl Direction {
 
     /// Sends or drops a packet about which the relay was asked.
     pub(crate) fn answer(&mut self, id: u32, passes: bool) -> io::Result<()> {
-        let Some(decision) = self.asked.remove(&id) else { return Ok(()) };
-        self.frames.decide(id, if passes { &decision } else { &Decision::Drop })
+        if passes {
+            return self.frames.send(id);
+        }
+        self.frames.discard(id);
+        Ok(())
     }
 
     /// Returns the time of the next event.

@@ -1,5 +1,6 @@
 //! The link: both directions, in one thread.
 
+mod capture;
 mod direction;
 mod lateness;
 mod meter;
@@ -20,6 +21,7 @@ use nix::sys::eventfd::EventFd;
 use nix::sys::prctl::set_timerslack;
 use nix::sys::time::TimeSpec;
 
+pub(crate) use capture::Capture;
 pub use direction::Signalled;
 pub(crate) use direction::{Direction, Ends};
 pub use lateness::Lateness;
@@ -56,6 +58,7 @@ pub(crate) struct LinkPath {
     answers: Receiver<Answer>,
     relay_wake: Arc<EventFd>,
     shared: Arc<Shared>,
+    capture: Option<Capture>,
     start: Time,
 }
 
@@ -81,8 +84,9 @@ impl LinkPath {
         (contacts, answers): (Sender<Contact>, Receiver<Answer>),
         relay_wake: Arc<EventFd>,
         shared: Arc<Shared>,
+        capture: Option<Capture>,
     ) -> Self {
-        Self { down, up, gate, contacts, answers, relay_wake, shared, start: now() }
+        Self { down, up, gate, contacts, answers, relay_wake, shared, capture, start: now() }
     }
 
     /// Carries packets until the shell is over.
@@ -91,6 +95,7 @@ impl LinkPath {
         let _ = set_timerslack(1);
         self.start = now();
         let mut stamps = Stamps::new(self.start);
+        self.capture.iter_mut().try_for_each(|capture| capture.begin(stamps.zero()))?;
         while !self.shared.over.load(Ordering::Acquire) {
             let at = self.elapsed();
             stamps.follow(at, self.start);
@@ -102,6 +107,7 @@ impl LinkPath {
             }
         }
         let at = self.elapsed();
+        self.capture.take().map_or(Ok(()), Capture::finish)?;
         let (down, up) = (self.down.finish(at), self.up.finish(at));
         Ok(LinkResults {
             queues: [down.queue, up.queue],
@@ -120,14 +126,20 @@ impl LinkPath {
 
     /// Delivers at `at` what has arrived at both ends. Returns `true` if the kernel has not accepted all frames yet.
     fn deliver(&mut self, at: Time) -> io::Result<bool> {
-        let Self { down, up, gate, contacts, relay_wake, .. } = self;
-        let pending = down.deliver(at, |_, _| Judgement::Pass)?;
+        let Self { down, up, gate, contacts, relay_wake, capture, .. } = self;
+        let pending = down.deliver(at, |due, _, _, frame| {
+            capture.iter_mut().for_each(|capture| capture.add(due, frame));
+            Judgement::Pass
+        })?;
         let mut told = false;
-        let pending_up = up.deliver(at, |packet, frame| match gate.contact(packet, frame) {
-            Ok(judgement) => judgement,
-            Err(contact) => {
-                told = true;
-                if contacts.send(contact).is_ok() { Judgement::Asked } else { Judgement::Drop }
+        let pending_up = up.deliver(at, |due, id, flow, frame| {
+            capture.iter_mut().for_each(|capture| capture.add(due, frame));
+            match gate.contact(id, flow, frame) {
+                Ok(judgement) => judgement,
+                Err(contact) => {
+                    told = true;
+                    if contacts.send(contact).is_ok() { Judgement::Asked } else { Judgement::Drop }
+                }
             }
         })?;
         if told {

@@ -34,6 +34,11 @@ impl Stamps {
         stamps
     }
 
+    /// Returns the time of day at time zero of the scenario, in nanoseconds since 1970.
+    pub(crate) const fn zero(&self) -> u64 {
+        self.zero
+    }
+
     /// Compares the clocks again at `at` from time to time.
     pub(crate) fn follow(&mut self, at: Time, start: Time) {
         if at.since(self.compared) >= INTERVAL {

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 
 use fairlane_lab::{End, HostedFlows};
-use fairlane_linux::QueuedPacket;
 use fairlane_qdisc::headers::FlowId;
 
 use super::{Contact, FlowPair, Judgement, Protocol};
@@ -50,8 +49,8 @@ impl Gate {
     }
 
     /// Returns what to do with a packet; the error is the contact of which the relay has to be told first.
-    pub(crate) fn contact(&self, packet: &QueuedPacket, frame: &[u8]) -> Result<Judgement, Contact> {
-        let FlowId::Ip { protocol, source, destination, ports } = packet.flow_id() else { return Ok(Judgement::Drop) };
+    pub(crate) fn contact(&self, id: u32, flow: FlowId, frame: &[u8]) -> Result<Judgement, Contact> {
+        let FlowId::Ip { protocol, source, destination, ports } = flow else { return Ok(Judgement::Drop) };
         if is_of_scenario(source) {
             return Ok(Judgement::Pass);
         }
@@ -61,7 +60,7 @@ impl Gate {
         }
         let Some((from, to)) = ports else { return Ok(Judgement::Pass) };
         let flow = FlowPair { source: SocketAddr::new(source, from), destination: SocketAddr::new(destination, to) };
-        let contact = |protocol| Contact { id: packet.id, protocol, flow };
+        let contact = |protocol| Contact { id, protocol, flow };
         match protocol {
             TCP if transport(frame).get(13).is_some_and(|flags| flags & (SYN | ACK) == SYN) => {
                 Err(contact(Protocol::Tcp))

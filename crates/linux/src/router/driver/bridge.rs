@@ -10,7 +10,7 @@ use nix::sys::time::TimeSpec;
 
 use super::Driver;
 use crate::bridge::{BridgeError, FrameStore, GsoFrame, IncomingFrame, Interface, LONGEST, Port, PortUse, VIRTIO};
-use crate::nfqueue::{ClassChange, Decision, Verdict};
+use crate::nfqueue::{Decision, Verdict};
 use crate::packet::classifier::Classifier;
 use crate::packet::exempt::Exempt;
 use crate::router::config::{BridgeConfig, BridgeDirections};
@@ -192,10 +192,13 @@ impl Driver for BridgeDriver {
         for Verdict { id, decision, .. } in verdicts {
             match decision {
                 Decision::Drop => self.waiting.remove(id),
-                Decision::Change(change) => self.waiting.send(id, change, &mut self.to)?,
+                Decision::Change(change) => {
+                    self.waiting.change(id, change);
+                    self.waiting.send(id, &mut self.to)?;
+                }
                 // Frames have no firewall mark, and their bytes are here.
                 Decision::Accept | Decision::Mark(_) | Decision::Rewrite(_) => {
-                    self.waiting.send(id, ClassChange::default(), &mut self.to)?;
+                    self.waiting.send(id, &mut self.to)?;
                 }
             }
         }
@@ -260,7 +263,7 @@ impl Driver for BridgeDriver {
 
     fn release(&mut self) -> io::Result<()> {
         for number in self.waiting.waiting() {
-            self.waiting.send(number, ClassChange::default(), &mut self.to)?;
+            self.waiting.send(number, &mut self.to)?;
         }
         self.flush()
     }
