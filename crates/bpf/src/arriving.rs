@@ -1,8 +1,8 @@
 //! The IFB devices at which arriving packets wait.
 
-use fairlane_linux::has_ethernet_headers;
 use fairlane_linux::rtnetlink::RouteSocket;
-use nix::net::if_::{if_indextoname, if_nametoindex};
+use fairlane_linux::{has_ethernet_headers, interface_name};
+use nix::net::if_::if_nametoindex;
 
 use crate::Error;
 
@@ -40,7 +40,7 @@ pub(crate) fn prepare(device: &str, of: u32) -> Result<u32, Error> {
 fn remove_orphans(socket: &RouteSocket) {
     for interface in nix::net::if_::if_nameindex().iter().flatten() {
         let of = interface.name().to_str().ok().and_then(device_of);
-        if of.is_some_and(|of| if_indextoname(of).is_err()) {
+        if of.is_some_and(|of| interface_name(of).is_none()) {
             let _ = socket.remove_interface(interface.index());
         }
     }

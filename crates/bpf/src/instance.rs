@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::time::SystemTime;
 
+use fairlane_linux::interface_name;
 use fairlane_linux::rtnetlink::{QdiscEntry, ROOT, RouteSocket};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramMut};
-use nix::net::if_::{if_indextoname, if_nametoindex};
+use nix::net::if_::if_nametoindex;
 
 use crate::arriving;
 use crate::{Error, Instance, Program, Settings, State};
@@ -59,12 +60,17 @@ pub fn attach(device: &str, program: &Program) -> Result<Attached, Error> {
     }
     let _lock = lock()?;
     sweep()?;
+    let had_one = arriving::at(of).is_some();
     let at = if program.arriving { arriving::prepare(device, of)? } else { of };
     let kind = reserve(program.name)?;
     let attached = register(&kind, of, at, program).and_then(|()| {
         change(device, |socket| socket.replace_root(at, &kind))?;
         Attached::new(device, of, at)
     });
+    if attached.is_err() && program.arriving && !had_one {
+        // The first error is the one to report.
+        let _ = change(device, |socket| socket.remove_interface(at));
+    }
     // Removes the discipline that was replaced, or this one if it could not be attached.
     let swept = sweep();
     attached.and_then(|attached| swept.map(|()| attached))
@@ -75,9 +81,17 @@ pub fn attach(device: &str, program: &Program) -> Result<Attached, Error> {
 /// # Errors
 /// There is no such device, or it has no discipline of ours.
 pub fn detach(device: &str) -> Result<(), Error> {
-    match (Attached::at(device), Attached::arriving_by(device)) {
-        (Err(error), None) => Err(error),
-        (leaving, arriving) => leaving.into_iter().chain(arriving).try_for_each(|attached| attached.detach()),
+    let (leaving, ifb) = (Attached::at(device), arriving::at(ifindex(device)?));
+    match (leaving, Attached::arriving_by(device), ifb) {
+        (Err(error), None, None) => Err(error),
+        (leaving, None, Some(ifb)) => {
+            leaving.map_or(Ok(()), |attached| attached.detach())?;
+            // It is left of an attachment that failed, or has lost its discipline.
+            let _lock = lock()?;
+            change(device, |socket| socket.remove_interface(ifb))?;
+            sweep()
+        }
+        (leaving, arriving, _) => leaving.into_iter().chain(arriving).try_for_each(|attached| attached.detach()),
     }
 }
 
@@ -89,9 +103,9 @@ pub fn status() -> Result<Vec<Instance>, Error> {
     let roots = roots().map_err(|source| Error::Netlink { device: "any device".to_owned(), source })?;
     let instance = |kind: String| {
         let state = state(&kind)?;
-        let device = roots.iter().find(|root| root.kind == kind).and_then(|root| name(root.ifindex));
+        let device = roots.iter().find(|root| root.kind == kind).and_then(|root| interface_name(root.ifindex));
         let of = device.as_deref().and_then(arriving::device_of);
-        Some(Instance { arriving: of.is_some(), device: of.and_then(name).or(device), kind, state })
+        Some(Instance { arriving: of.is_some(), device: of.and_then(interface_name).or(device), kind, state })
     };
     Ok(kinds()?.into_iter().filter_map(instance).collect())
 }
@@ -134,7 +148,7 @@ impl Attached {
     /// Tells whether the device still has the discipline.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
-        self.state().is_ok_and(|state| state.in_use) && name(self.of).is_some()
+        self.state().is_ok_and(|state| state.in_use) && interface_name(self.of).is_some()
     }
 
     /// Detaches the discipline. The device gets the kernel's default; if it has another discipline by now, that one
@@ -144,14 +158,16 @@ impl Attached {
     /// The kernel refuses it.
     pub fn detach(&self) -> Result<(), Error> {
         let _lock = lock()?;
-        let detached = match name(self.at) {
-            Some(device) if self.at != self.of => {
-                // From here on packets pass, instead of being lost at a device that vanishes.
-                let _ = fs::remove_file(self.folder().join(REDIRECTION));
-                change(&device, |socket| socket.remove_interface(self.at))
-            }
+        let detached = match interface_name(self.at) {
             Some(device) if kind_at(&device, self.at).is_ok_and(|kind| kind == self.kind) => {
-                change(&device, |socket| socket.remove_root(self.at))
+                change(&device, |socket| {
+                    if self.at == self.of {
+                        return socket.remove_root(self.at);
+                    }
+                    // From here on packets pass, instead of being lost at a device that vanishes.
+                    let _ = fs::remove_file(self.folder().join(REDIRECTION));
+                    socket.remove_interface(self.at)
+                })
             }
             _ => Ok(()),
         };
@@ -247,10 +263,6 @@ fn is_ours(kind: &str) -> bool {
 
 fn ifindex(device: &str) -> Result<u32, Error> {
     if_nametoindex(device).map_err(|_| Error::NoDevice(device.to_owned()))
-}
-
-fn name(ifindex: u32) -> Option<String> {
-    if_indextoname(ifindex).ok()?.into_string().ok()
 }
 
 fn pins(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {

@@ -70,7 +70,7 @@ pub use shaper::top_flows::TopFlow;
 pub use shaper::{PacketObserver, Shaper, TimestampedPacket};
 pub use sys::clock::{now, wall_clock};
 pub use sys::icmp_probe::{ProbeAnswer, ProbeEvent, ProbeKind, ProbeSocket};
-pub use sys::interface_info::has_ethernet_headers;
+pub use sys::interface_info::{has_ethernet_headers, interface_name};
 pub use sys::random::random_seed;
 pub use sys::runtime_dir::{runtime_file, runtime_folder};
 pub use sys::{ethtool, rtnetlink, sockopt};

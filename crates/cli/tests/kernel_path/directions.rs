@@ -36,7 +36,9 @@ pub(super) fn check(fairlane: &str) -> Checked {
     worked.and(ended)?;
     ensure(ifb().is_none(), || "the IFB device is left behind".to_owned())?;
     killed(fairlane, &host)?;
-    by_command(fairlane)
+    by_command(fairlane)?;
+    what_cannot_start_leaves_nothing(fairlane)?;
+    unplugged(fairlane)
 }
 
 /// Connects this namespace by wan0 with a host.
@@ -142,17 +144,46 @@ fn passes(host: &Node) -> Checked {
     ensure(came == 50, || format!("{came} of 50 datagrams came"))
 }
 
-/// `fairlane bpf` for arriving packets; an interface without Ethernet headers is refused.
+/// `fairlane bpf` for arriving packets.
 fn by_command(fairlane: &str) -> Checked {
     run(fairlane, "bpf attach wan0 choke limit=300p min=20p max=60p --rate 1mbit --arriving")?;
     let status = run(fairlane, "bpf status")?;
     ensure(status.contains("wan0, arriving packets: fl_choke"), || status.clone())?;
     run(fairlane, "bpf detach wan0")?;
     ensure(ifb().is_none() && pinned()? == 0, || "something is left behind".to_owned())?;
-    let words = "router --path bpf --interface lo --down 1mbit --metrics off red";
-    let refused = Command::new(fairlane).args(words.split(' ')).output()?;
-    let said = String::from_utf8(refused.stderr)?;
-    ensure(refused.status.code() == Some(2) && said.contains("lo has no Ethernet headers"), || said.clone())
+    // One that has lost its discipline is detached, too.
+    run(fairlane, "bpf attach wan0 red limit=300p min=20p max=60p --rate 1mbit --arriving")?;
+    run("tc", &format!("qdisc del dev {} root", ifb().ok_or("there is no IFB device")?))?;
+    run(fairlane, "bpf detach wan0")?;
+    ensure(ifb().is_none() && pinned()? == 0, || "something is left behind".to_owned())
+}
+
+/// An interface without Ethernet headers is refused for arriving packets, and a port for metrics that is taken; the
+/// discipline of the other direction goes, too.
+fn what_cannot_start_leaves_nothing(fairlane: &str) -> Checked {
+    let _taken = std::net::TcpListener::bind("127.0.0.1:9277")?;
+    for (interface, metrics, why) in [("lo", "off", "lo has no Ethernet headers"), ("wan0", "9277", "9277")] {
+        let words =
+            format!("router --path bpf --interface {interface} --up 1mbit --down 1mbit --metrics {metrics} red");
+        let refused = Command::new(fairlane).args(words.split(' ')).output()?;
+        let said = String::from_utf8(refused.stderr)?;
+        ensure(refused.status.code() == Some(2) && said.contains(why), || said.clone())?;
+        let roots = run("tc", "qdisc show")?;
+        ensure(!roots.contains("fl_red") && ifb().is_none() && pinned()? == 0, || roots.clone())?;
+    }
+    Ok(())
+}
+
+/// The interface vanishes: the router ends, and its IFB device goes, too.
+fn unplugged(fairlane: &str) -> Checked {
+    let mut router = start(fairlane, &format!("router --config {FILE}"))?;
+    until("the router serves its state", || state().ok())?;
+    let device = ifb().ok_or("there is no IFB device")?;
+    run("ip", "link delete wan0")?;
+    let status = router.wait()?;
+    ensure(status.code() == Some(2), || format!("the router ended with {status}"))?;
+    let left = nix::net::if_::if_nametoindex(device.as_str()).is_ok() || pinned()? > 0;
+    ensure(!left, || "something is left behind".to_owned())
 }
 
 /// Sends four times the rates in both directions at once, with two flows each, and measures what comes.

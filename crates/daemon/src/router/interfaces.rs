@@ -1,6 +1,7 @@
 //! The interfaces whose packets are queued, while the router runs. The rules contain their names.
 
-use nix::net::if_::{if_indextoname, if_nametoindex};
+use fairlane_linux::interface_name;
+use nix::net::if_::if_nametoindex;
 use tracing::{info, warn};
 
 /// An interface that the settings name.
@@ -44,11 +45,9 @@ impl WatchedInterfaces {
         let mut renamed = false;
         for watched in &mut self.0 {
             let before = watched.now.clone();
-            // Without such an interface, nix returns an empty name.
-            let name_of = |index| if_indextoname(index).ok()?.into_string().ok().filter(|name| !name.is_empty());
             let index_of = |name: &str| if_nametoindex(name).ok();
             let interface = &watched.name.clone();
-            match watched.change(index_of, name_of) {
+            match watched.change(index_of, interface_name) {
                 Some(InterfaceChange::Gone) => {
                     warn!(
                         interface,

@@ -38,6 +38,8 @@ struct InPlace {
     /// The counts of the disciplines that this one has replaced.
     before: Report,
     stopping: bool,
+    /// Nothing is left at the interface.
+    detached: bool,
 }
 
 impl KernelRouter {
@@ -45,7 +47,7 @@ impl KernelRouter {
     pub(super) fn attach(interface: &str, down: bool, discipline: &QdiscConfig, link: Link) -> Result<Self, String> {
         let program = program(discipline, link, down)?;
         let attached = attach(interface, &program)?;
-        let now = InPlace { program, attached, before: Report::default(), stopping: false };
+        let now = InPlace { program, attached, before: Report::default(), stopping: false, detached: false };
         Ok(Self { interface: interface.to_owned(), down, now: Mutex::new(now), told: Condvar::new() })
     }
 
@@ -80,6 +82,7 @@ impl KernelRouter {
                 warn!(interface = self.interface, "another program removed the discipline; it is attached again");
             }
         }
+        now.detached = true;
         now.attached.detach().map_err(io::Error::other)?;
         Ok(now.report())
     }
@@ -87,6 +90,17 @@ impl KernelRouter {
     /// Poisoning is ignored: the data is consistent whenever the lock is released.
     fn lock(&self) -> MutexGuard<'_, InPlace> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A router that cannot start, or fails, leaves nothing behind.
+impl Drop for KernelRouter {
+    fn drop(&mut self) {
+        let now = self.now.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if !now.detached {
+            // The error that ended the router is the one to report.
+            let _ = now.attached.detach();
+        }
     }
 }
 

@@ -131,7 +131,11 @@ impl Ready {
                     "No rules: packets pass between the two interfaces by this program only\n"
                 }
                 Some(Path::Kernel(_)) | None => {
-                    "No rules: the kernel's queue discipline of the interface is replaced; arriving packets have one at an IFB device\n"
+                    if self.settings.ways.iter().any(Way::is_down) {
+                        "No rules: the kernel's queue disciplines are replaced; arriving packets have theirs at an IFB device\n"
+                    } else {
+                        "No rules: the kernel's queue discipline of the interface is replaced\n"
+                    }
                 }
             }
             .to_owned();

@@ -3,10 +3,8 @@
 
 use std::fs;
 
-use nix::net::if_::if_indextoname;
-
 use super::RuleError;
-use crate::sys::interface_info::InterfaceInfo;
+use crate::sys::interface_info::{InterfaceInfo, interface_name};
 
 /// The switches of `br_netfilter` for IPv4 and IPv6 in this network namespace. Each bridge has its own ones, too.
 const SWITCHES: [&str; 2] =
@@ -31,6 +29,6 @@ pub(super) fn check(interface: &str) -> Result<(), RuleError> {
     if !WHOLES.contains(&kind.as_str()) {
         return Ok(());
     }
-    let master = if_indextoname(master).map_or_else(|_| master.to_string(), |name| name.to_string_lossy().into_owned());
+    let master = interface_name(master).unwrap_or_else(|| format!("interface {master}"));
     Err(RuleError::Port { interface: interface.to_owned(), master, kind })
 }

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use fairlane_qdisc::Time;
 use nix::errno::Errno;
 use nix::libc;
-use nix::net::if_::{if_indextoname, if_nametoindex};
+use nix::net::if_::if_nametoindex;
 use nix::sys::socket::sockopt::BindToDevice;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, recv, sendto, setsockopt, socket,
@@ -20,6 +20,7 @@ use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 
 use crate::sys::clock::now;
+use crate::sys::interface_info::interface_name;
 use crate::sys::sockopt::{FilterInstruction, attach_filter, bind_packet};
 
 /// The types of ICMP messages: requests and their answers.
@@ -94,7 +95,7 @@ impl ProbeSocket {
     /// Returns the bytes that the interface has sent and received, even under a new name; `None` if it is gone.
     #[must_use]
     pub fn bytes(&self) -> Option<(u64, u64)> {
-        let name = if_indextoname(self.index).ok()?.into_string().ok()?;
+        let name = interface_name(self.index)?;
         let counts = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
         let line = counts.lines().find_map(|line| line.trim_start().strip_prefix(&*name)?.strip_prefix(':'))?;
         // The received bytes are the first of eight counts, the sent ones the first of the next eight.

@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::net::if_::if_indextoname;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, connect, recv, send, socket,
 };
@@ -19,6 +20,13 @@ const ANSWER_BYTES: usize = 64 << 10;
 /// Returns the MTU of the interface `name` in bytes.
 pub(crate) fn mtu(name: &str) -> nix::Result<u32> {
     InterfaceInfo::of(name).map(|info| info.mtu)
+}
+
+/// Returns the name of the interface with this index in this thread's network namespace; `None` if there is none.
+#[must_use]
+pub fn interface_name(index: u32) -> Option<String> {
+    // Without such an interface, nix returns an empty name.
+    if_indextoname(index).ok()?.into_string().ok().filter(|name| !name.is_empty())
 }
 
 /// Tells whether the packets of the interface `name` have Ethernet headers; those of PPP and tunnels have none.
