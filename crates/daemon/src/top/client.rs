@@ -78,7 +78,7 @@ impl Client {
         let help = match self {
             Self::Router { .. } => "name the --metrics address of a running fairlane router",
             Self::Socket(_) => {
-                "only the user who started the router may ask there; --metrics PORT lets others ask, too"
+                "name the --metrics address of a running fairlane router; its socket is for the user who started it"
             }
             Self::Device(_) => "attach a discipline first: fairlane bpf attach",
         };

@@ -2,11 +2,11 @@
 //!
 //! | point | here | RFC 9438 |
 //! |---|---|---|
-//! | curve | its value a round trip from now, less its fraction; looked at every 31 ms and when the window has changed | at each acknowledgement |
+//! | curve | its value a round trip from now, less its fraction; looked at every 31 ms and when the window has changed, once in a millisecond | at each acknowledgement |
 //! | growth | one segment for each `count` acknowledged, at least 2 | by the distance to the curve |
 //! | without a former congestion, or after a timeout | one segment for each 20, or more by the curve | by the curve |
 //! | Reno's window | one segment more for each 15/8 of the window acknowledged, always | 9/17 of a segment a round trip, then one |
-//! | shortest round trip | not from the second after a curve begins; forgotten by a timeout | the smoothed one |
+//! | round trip | the shortest, without those of a curve's first second; forgotten by a timeout | the smoothed one |
 //! | undo | the window alone | the curve, too |
 //!
 //! Deviation: times are whole milliseconds, as in a kernel with 1000 ticks a second.
@@ -42,7 +42,7 @@ pub(super) struct LinuxCubic {
     credits: u64,
     /// The window and the time in milliseconds for which `count` was found.
     found_for: (u64, u64),
-    /// The shortest round trip in milliseconds; 0: not known.
+    /// The shortest round trip in nanoseconds; 0: not known.
     shortest: u64,
     /// The time of the last segment.
     sent: Time,
@@ -103,7 +103,7 @@ impl CongestionControl for LinuxCubic {
     fn on_ack(&mut self, _size: &mut WindowSize, sample: &AckSample, _loss: LossState) {
         let since = self.epoch.as_ref().map(|epoch| milliseconds(sample.now).saturating_sub(epoch.start));
         if sample.acked > 0 && since.is_none_or(|since| since >= 1000) {
-            let rtt = (sample.rtt.as_nanos() / 1_000_000).max(1);
+            let rtt = sample.rtt.as_nanos().max(1);
             self.shortest = if self.shortest == 0 { rtt } else { self.shortest.min(rtt) };
         }
     }
@@ -119,8 +119,9 @@ impl CongestionControl for LinuxCubic {
     fn on_congestion(&mut self, _size: &WindowSize, event: &CongestionEvent) -> f64 {
         let window = event.segments as u64;
         if event.signal == CongestionSignal::Timeout {
-            *self = Self { sent: self.sent, credits: self.credits, ..Self::default() };
+            *self = Self { sent: self.sent, ..Self::default() };
         } else {
+            self.credits = 0;
             // Fast convergence: a flow whose window has shrunk releases bandwidth to others.
             let shrunk = window < self.w_max;
             self.w_max = if shrunk { window * (ONE + BETA) / (2 * ONE) } else { window };
@@ -140,13 +141,18 @@ impl LinuxCubic {
                 return;
             }
         }
-        self.found_for = (window, now);
-        let epoch =
-            self.epoch.get_or_insert_with(|| LinuxEpoch { acked, ..LinuxEpoch::begin(now, window, self.w_max) });
-        let curve = epoch.window((now - epoch.start + self.shortest) as f64 / 1000.0);
-        self.count = if curve > window { window / (curve - window) } else { 100 * window };
-        if self.w_max == 0 {
-            self.count = self.count.min(UNKNOWN);
+        // The curve is looked at once in a millisecond.
+        let known = self.epoch.is_some() && at == now;
+        let begin = || LinuxEpoch { acked, ..LinuxEpoch::begin(now, window, self.w_max) };
+        let epoch = self.epoch.get_or_insert_with(begin);
+        if !known {
+            self.found_for = (window, now);
+            let ahead = self.shortest.div_ceil(1_000_000);
+            let curve = epoch.window((now - epoch.start + ahead) as f64 / 1000.0);
+            self.count = if curve > window { window / (curve - window) } else { 100 * window };
+            if self.w_max == 0 {
+                self.count = self.count.min(UNKNOWN);
+            }
         }
         let reno = epoch.reno(window);
         if reno > window {
@@ -200,7 +206,7 @@ mod tests {
     fn the_curve_has_no_fraction() {
         let mut cubic = LinuxCubic::default();
         assert_eq!(reduced(&mut cubic, 100.0, CongestionSignal::Loss), 70.0);
-        cubic.shortest = 100;
+        cubic.shortest = 100_000_000;
         let epoch = LinuxEpoch::begin(0, 70, 100);
         assert!((epoch.k - 4.2158).abs() < 1e-3, "{}", epoch.k);
         assert_eq!((epoch.window(2.1), epoch.window(epoch.k), epoch.window(9.0)), (97, 100, 143));
@@ -227,8 +233,9 @@ mod tests {
         let mut cubic = LinuxCubic::default();
         assert_eq!(reduced(&mut cubic, 10.0, CongestionSignal::Loss), 7.0);
         assert_eq!(reduced(&mut cubic, 100.0, CongestionSignal::Loss), 70.0);
-        assert_eq!((reduced(&mut cubic, 80.0, CongestionSignal::Mark), cubic.w_max), (56.0, 68));
-        cubic.shortest = 100;
+        cubic.credits = 5;
+        assert_eq!((reduced(&mut cubic, 80.0, CongestionSignal::Mark), cubic.w_max, cubic.credits), (56.0, 68, 0));
+        cubic.shortest = 100_000_000;
         assert_eq!((reduced(&mut cubic, 90.0, CongestionSignal::Timeout), cubic.w_max, cubic.shortest), (63.0, 0, 0));
     }
 

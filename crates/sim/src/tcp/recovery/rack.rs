@@ -62,6 +62,8 @@ pub(in super::super) struct Rack {
     /// The most segments that are known to have overtaken another; 0 before there is reordering.
     reordering: u32,
     reordering_window: ReorderingWindow,
+    /// The transmission up to which those in the network were looked for, and the last one that was: number and segment.
+    overtaken: (u64, Option<(u64, u32)>),
     spurious: Spurious,
     /// The retransmissions that no duplicate has been reported for.
     unreported: u32,
@@ -316,10 +318,17 @@ impl Rack {
         found
     }
 
-    /// Returns the time of the last transmission before `latest` that is in the network.
-    fn last_before(&self, latest: u64) -> Option<Time> {
-        let before = self.transmissions.partition_point(|(number, _)| *number < latest);
-        self.transmissions.range(..before).rev().find_map(|(number, seq)| self.in_network(*number, *seq))
+    /// Returns the time of the last transmission before `latest` that is in the network. The transmissions up to the one
+    /// found last time are looked at again only if that one is not there any more.
+    fn last_before(&mut self, latest: u64) -> Option<Time> {
+        let (looked, found) = self.overtaken;
+        let place = |before: u64| self.transmissions.partition_point(|(number, _)| *number < before);
+        let there = |&(number, seq): &(u64, u32)| self.in_network(number, seq).is_some();
+        let (old, end) = (place(looked.min(latest)), place(latest));
+        let last = |from: usize, to: usize| self.transmissions.range(from..to).rev().find(|one| there(one)).copied();
+        let found = last(old, end).or_else(|| found.filter(there)).or_else(|| last(0, old));
+        self.overtaken = (latest, found);
+        found.and_then(|(number, seq)| self.in_network(number, seq))
     }
 
     /// Returns the time of transmission `number`, of `seq`, if it is the last one and has neither arrived nor been
