@@ -253,12 +253,12 @@ fn nothing_is_left_after_a_kill() {
     }
 }
 
-/// 2 Mbit/s in packets of 1000 bytes are 250 packets a second, for as long as the command runs. Would catch flows that do
-/// not start, go on after the command, or do not cross the link.
+/// 2 Mbit/s in packets of 1000 bytes are 250 packets a second, for as long as the command runs. Would catch flows that
+/// do not start, go on after the command, or do not cross the link.
 #[test]
-fn the_scenarios_flows_are_beside_the_command() {
+fn the_scenarios_flows_run_with_the_command() {
     let place = started::place();
-    let text = "duration = \"60s\"\n[bottleneck]\nrate = \"10mbit\"\ndelay = \"1ms\"\n[[flows]]\nname = \"cbr\"\nkind = \"udp\"\n\
+    let text = "duration = \"60s\"\n[bottleneck]\nrate = \"10mbit\"\ndelay = \"1ms\"\n[[flows]]\nname = \"cbr\"\nkind = \"udp\"\nstart = \"0s\"\n\
                 rate = \"2mbit\"\npacket = \"1000b\"\n[[flows]]\nname = \"ftp\"\nkind = \"tcp\"\ncc = \"reno\"\nfrom = \"right\"\nto = \"left\"\n";
     let file = place.write("a.toml", text);
     let began = Instant::now();
@@ -267,7 +267,7 @@ fn the_scenarios_flows_are_beside_the_command() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     let counts = |group: &str| -> Vec<f64> {
-        let line = said.lines().find(|line| line.starts_with(&format!("beside: {group} "))).expect(&said);
+        let line = said.lines().find(|line| line.starts_with(&format!("flows {group}: "))).expect(&said);
         line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
     };
     let [sent, received] = counts("cbr")[..2] else { panic!("{said}") };

@@ -29,6 +29,12 @@ impl Addresses {
         Self { level: around.map_or(0, |level| level.saturating_add(1)) }
     }
 
+    /// Returns the addresses of a shell in this number of others.
+    #[cfg(test)]
+    pub(crate) const fn at(level: u8) -> Self {
+        Self { level }
+    }
+
     /// Returns the addresses of the shell around this one.
     pub(crate) fn around(self) -> Option<Self> {
         self.level.checked_sub(1).map(|level| Self { level })

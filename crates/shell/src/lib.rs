@@ -17,8 +17,8 @@
 #![cfg(target_os = "linux")]
 
 mod address;
-mod beside;
 mod error;
+mod flows;
 mod isolate;
 mod outcome;
 mod path;

@@ -23,8 +23,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getpgrp};
 
 use crate::address::{Addresses, PREFIXES};
-use crate::beside::Beside;
 use crate::error::{ShellError, setup};
+use crate::flows::RunningFlows;
 use crate::isolate::{INTERFACE, Inside, Interior, Message, TcpSettings, resolver};
 use crate::outcome::outcome;
 use crate::path::{Capture, Direction, Ends, Lateness, LinkPath, LinkResults, Shared, Signalled};
@@ -68,7 +68,7 @@ pub struct Options {
     pub congestion: Option<String>,
     /// The MTU of the link in bytes.
     pub mtu: u32,
-    /// The scenario's own flows run beside the command.
+    /// The scenario's own flows run next to the command.
     pub flows: bool,
     /// The file for a capture of the packets that have crossed the link.
     pub pcap: Option<PathBuf>,
@@ -136,10 +136,10 @@ impl Shell {
         signals.thread_block().map_err(setup("signals"))?;
         let running = self.start(&interior, inside.pid, destinations, served)?;
         inside.set_up()?;
-        let flows = flows.map(|flows| Beside::start(flows, inside.pid, &running.far, addresses)).transpose()?;
+        let flows = flows.map(|flows| RunningFlows::start(flows, inside.pid, &running.far, addresses)).transpose()?;
         inside.start()?;
         let ended = supervise(&mut inside, &signals, &running);
-        let counts = flows.map_or(Ok(Vec::new()), Beside::stop);
+        let counts = flows.map_or(Ok(Vec::new()), RunningFlows::stop);
         let results = running.stop();
         restore_terminal();
         Ok(Ended { flows: counts?, ..outcome(&self.plan.scenario, ended?, results?) })

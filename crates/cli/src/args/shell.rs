@@ -52,7 +52,7 @@ pub(crate) struct ShellArgs {
     #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = clap::value_parser!(u32).range(1280..=9000))]
     pub(crate) mtu: u32,
 
-    /// Run the scenario's own flows beside the command, from its start on: TCP and UDP as in the lab
+    /// Run the scenario's own flows next to the command, from its start on: TCP and UDP as in the lab
     #[arg(long)]
     pub(crate) flows: bool,
 

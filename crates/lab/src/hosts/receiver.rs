@@ -363,7 +363,7 @@ fn listener(address: SocketAddr, tcp: &Tcp, window: u32) -> nix::Result<TcpListe
     let socket: OwnedFd = open(IpVersion::of(address.ip()).domain(), SockType::Stream, flags, None)?;
     // DCTCP's receiver acknowledges marks in its own way (RFC 8257).
     setsockopt(&socket, TcpCongestion, &OsString::from(kernel_name(tcp)))?;
-    // The kernel doubles the value and uses a part of the buffer for the window. Without root the buffer grows by itself.
+    // The kernel doubles the value and uses a part of the buffer for the window. Without root the buffer only grows.
     let _ = setsockopt(&socket, RcvBufForce, &(window as usize).saturating_mul(2).clamp(64 << 10, 512 << 20));
     clamp_window(socket.as_fd(), window)?;
     if !matches!(tcp.application, Application::Transfers(_)) {

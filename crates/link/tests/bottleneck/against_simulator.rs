@@ -151,7 +151,7 @@ fn compare(scenario: &Scenario, wire: &str) {
     let end = Time::from_nanos(20_000_000_000);
     let mut popped: Vec<_> =
         popped.iter().map(|(at, packet)| (*at, packet.flow, packet.id)).filter(|it| it.0 <= end).collect();
-    // The simulator has an order of its own for events at the same nanosecond.
+    // The simulator orders events at the same nanosecond by a hash.
     let mut delivered = log.delivered;
     popped.sort_unstable();
     delivered.sort_unstable();

@@ -91,8 +91,8 @@ impl Direction {
         more
     }
 
-    /// Sends the packets that have reached the far end, or as many as `judge` lets pass, by their frames. Returns `true`
-    /// if the kernel has not accepted all frames yet.
+    /// Sends the packets that have reached the far end, if `judge` lets them pass, by their frames. Returns `true` if
+    /// the kernel has not accepted all frames yet.
     pub(crate) fn deliver(
         &mut self,
         now: Time,

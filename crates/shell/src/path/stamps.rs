@@ -63,3 +63,19 @@ impl Stamps {
         if time.since(now) > AHEAD || now.since(time) > OLDEST { now } else { time }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a clock that was set, which would hold packets back or let them arrive before others.
+    #[test]
+    fn only_a_plausible_timestamp_is_believed() {
+        let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
+        let stamps = Stamps { zero: 5_000_000_000, compared: Time::ZERO };
+        let of = |millis: u64, now| stamps.time_of(5_000_000_000 + millis * 1_000_000, now);
+        assert_eq!([of(70, ms(100)), of(100, ms(100)), of(105, ms(100))], [ms(70), ms(100), ms(105)]);
+        assert_eq!([of(111, ms(100)), of(3_600_000, ms(100)), of(0, ms(10_001))], [ms(100), ms(100), ms(10_001)]);
+        assert_eq!(stamps.time_of(0, ms(100)), Time::ZERO, "a time before the start is the start");
+    }
+}

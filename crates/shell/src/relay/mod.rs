@@ -213,3 +213,24 @@ impl Relay {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a `gateway` of another host than the caller's, a name server that is asked at the wrong place, and
+    /// an address of outside that is changed.
+    #[test]
+    fn the_gateway_stands_for_the_callers_host() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let outermost = Destinations::new(Addresses::at(0), Some("9.9.9.9".parse().unwrap()));
+        assert_eq!(outermost.of(at("198.18.0.1:80")), [at("127.0.0.1:80"), at("[::1]:80")]);
+        assert_eq!(outermost.of(at("[2001:2::1]:80")), [at("[::1]:80"), at("127.0.0.1:80")]);
+        assert_eq!(outermost.of(at("198.18.0.1:53")), [at("9.9.9.9:53")]);
+        assert_eq!(outermost.of(at("192.0.2.7:80")), [at("192.0.2.7:80")]);
+        // In a shell, `gateway` is the host of the outermost one.
+        let inner = Destinations::new(Addresses::at(1), None);
+        assert_eq!(inner.of(at("198.18.1.1:80")), [at("198.18.0.1:80"), at("[2001:2::1]:80")]);
+        assert_eq!(inner.of(at("198.18.0.1:80")), [at("198.18.0.1:80")]);
+    }
+}

@@ -1,11 +1,16 @@
 //! UDP through the relay.
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind};
-use std::net::UdpSocket;
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
 
 use fairlane_linux::now;
 use fairlane_qdisc::{Duration, Time};
+use nix::cmsg_space;
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::{IpRecvTos, Ipv6RecvTClass};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg, setsockopt};
 
 use super::far::datagrams;
 use super::{Answer, Common, Contact, FlowPair};
@@ -57,8 +62,10 @@ impl Datagrams {
         let outer = connected(flow, common)?;
         let inner = common.far.run(move || datagrams(flow.destination, flow.source))?;
         let token = common.token();
-        common.watch(&inner, token)?;
-        common.watch(&outer, token)?;
+        for socket in [&inner, &outer] {
+            tell_class(socket)?;
+            common.watch(socket, token)?;
+        }
         self.flows.insert(flow, token);
         self.open.insert(token, Open { flow, inner, outer, used: now() });
         Ok(())
@@ -89,10 +96,9 @@ impl Datagrams {
 fn connected(flow: FlowPair, common: &Common) -> io::Result<UdpSocket> {
     let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
     for address in common.destinations.of(flow.destination) {
-        let any: std::net::IpAddr = if address.is_ipv4() {
-            std::net::Ipv4Addr::UNSPECIFIED.into()
-        } else {
-            std::net::Ipv6Addr::UNSPECIFIED.into()
+        let any = match address {
+            SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         };
         let socket = UdpSocket::bind((any, 0))?;
         match socket.connect(address) {
@@ -106,15 +112,79 @@ fn connected(flow: FlowPair, common: &Common) -> io::Result<UdpSocket> {
     Err(last)
 }
 
-/// Copies the datagrams that have come.
+/// Lets a socket tell the traffic class of each datagram that it receives.
+fn tell_class(socket: &UdpSocket) -> io::Result<()> {
+    match socket.local_addr()? {
+        SocketAddr::V4(_) => setsockopt(socket, IpRecvTos, &true)?,
+        SocketAddr::V6(_) => setsockopt(socket, Ipv6RecvTClass, &true)?,
+    }
+    Ok(())
+}
+
+/// Copies the datagrams that have come, each with its traffic class: ECN and DSCP are end to end.
 fn copy(from: &UdpSocket, to: &UdpSocket, buffer: &mut [u8]) {
     loop {
-        match from.recv(buffer) {
+        match receive(from, buffer) {
             // A datagram that cannot be sent is lost, as it would be in a full buffer.
-            Ok(read) => drop(to.send(&buffer[..read])),
-            // An answer that nobody listens is no end.
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+            Ok((read, class)) => drop(send(to, &buffer[..read], class)),
+            // The other end said that nobody listens; it may listen later.
+            Err(Errno::ECONNREFUSED) => {}
             Err(_) => return,
+        }
+    }
+}
+
+/// Receives a datagram. Returns its length, and its TOS or traffic class byte.
+fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> nix::Result<(usize, u8)> {
+    let mut space = cmsg_space!(i32);
+    let mut parts = [IoSliceMut::new(buffer)];
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::empty())?;
+    let class = |control| match control {
+        ControlMessageOwned::Ipv4Tos(tos) => Some(tos),
+        ControlMessageOwned::Ipv6TClass(class) => Some(class as u8),
+        _ => None,
+    };
+    Ok((message.bytes, message.cmsgs()?.find_map(class).unwrap_or_default()))
+}
+
+/// Sends a datagram with this traffic class.
+fn send(socket: &UdpSocket, datagram: &[u8], class: u8) -> nix::Result<usize> {
+    let wide = i32::from(class);
+    let control = match socket.local_addr() {
+        Ok(SocketAddr::V6(_)) => ControlMessage::Ipv6TClass(&wide),
+        _ => ControlMessage::Ipv4Tos(&class),
+    };
+    sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(datagram)], &[control], MsgFlags::empty(), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns two sockets that are connected to each other, the second as those of the relay.
+    fn pair(host: IpAddr) -> (UdpSocket, UdpSocket) {
+        let [one, other] = [(); 2].map(|()| UdpSocket::bind((host, 0)).unwrap());
+        one.connect(other.local_addr().unwrap()).unwrap();
+        other.connect(one.local_addr().unwrap()).unwrap();
+        other.set_nonblocking(true).unwrap();
+        for socket in [&one, &other] {
+            tell_class(socket).unwrap();
+        }
+        (one, other)
+    }
+
+    /// RFC 3168: ECT(0) is 2, and CE is 3; DSCP EF is 46. Would catch a mark or a class that ends at the relay.
+    #[test]
+    fn a_datagram_keeps_its_class() {
+        for host in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
+            let ((client, inner), (server, outer)) = (pair(host), pair(host));
+            let mut buffer = [0; 100];
+            for class in [0, 2, 3, 46 << 2 | 1] {
+                send(&client, &[class; 9], class).unwrap();
+                copy(&inner, &outer, &mut buffer);
+                assert_eq!(receive(&server, &mut buffer), Ok((9, class)), "{host}");
+            }
+            assert_eq!(buffer[..10], [&[46 << 2 | 1; 9][..], &[0]].concat());
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn text(ended: &Ended, quiet: bool) -> String {
             text += &link(queue, way, seconds);
         }
         text += &flows(&run.flows, seconds);
-        text += &beside(&ended.flows);
+        text += &own_flows(&ended.flows);
     }
     if !quiet && lateness.packets() > 0 {
         let [median, most, max] = [lateness.quantile(0.5), lateness.quantile(0.99), lateness.max()].map(micros);
@@ -110,13 +110,13 @@ fn flows(flows: &[FlowRun], seconds: f64) -> String {
 }
 
 /// Returns a line for each group of the scenario's own flows.
-fn beside(flows: &[HostedCounts]) -> String {
+fn own_flows(flows: &[HostedCounts]) -> String {
     let group = |flow: &HostedCounts| flow.name.split('/').next().unwrap_or_default().to_owned();
     let mut text = String::new();
     for chunk in flows.chunk_by(|one, other| group(one) == group(other)) {
         let sum = |of: fn(&HostedCounts) -> u64| chunk.iter().map(of).sum::<u64>();
         let (sent, received) = (sum(|flow| flow.sent), sum(|flow| flow.received));
-        let _ = write!(text, "beside: {} of the scenario: {sent} packets sent, {received} received", group(&chunk[0]));
+        let _ = write!(text, "flows {}: {sent} packets sent, {received} received", group(&chunk[0]));
         for (count, what) in
             [(sum(|flow| flow.retransmitted), "retransmissions"), (sum(|flow| flow.timeouts), "timeouts")]
         {

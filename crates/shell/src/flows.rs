@@ -1,4 +1,4 @@
-//! The scenario's own flows beside the command.
+//! The scenario's own flows next to the command.
 
 use std::io;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::isolate::INTERFACE;
 use crate::relay::{Namespace, OUT};
 
 /// Flows whose left hosts are at the far end, and whose right hosts are inside.
-pub(crate) struct Beside {
+pub(crate) struct RunningFlows {
     flows: Arc<HostedFlows>,
     /// Ends with the flows.
     _inside: Namespace,
 }
 
-impl Beside {
+impl RunningFlows {
     /// Starts the flows over the link, which carries packets already. `inside` is a process of the command's namespace.
     pub(crate) fn start(
         flows: HostedFlows,
