@@ -1,6 +1,8 @@
 //! The flows of a scenario between two namespaces that a caller has connected by a link.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 
@@ -14,6 +16,7 @@ use crate::address::{IpVersion, Side};
 use crate::error::{LabError, setup};
 use crate::hosts::receiver::{Receiver, ReceiverResults};
 use crate::hosts::sender::{Sender, SenderResults};
+use crate::hosts::tcp_info::TcpInfo;
 use crate::plan::LabPlan;
 use crate::timeline::Timeline;
 
@@ -64,6 +67,15 @@ pub struct HostedCounts {
     pub retransmitted: u64,
     /// Retransmission timeouts; 0 before Linux 6.7, which does not report them.
     pub timeouts: u64,
+}
+
+/// Returns the retransmissions of a TCP connection since it was opened, and the timeouts among them, from the kernel.
+///
+/// # Errors
+/// The socket is no connection of TCP.
+pub fn retransmissions(connection: impl AsFd) -> io::Result<(u64, u64)> {
+    let info = TcpInfo::of(connection.as_fd())?;
+    Ok((info.sent_again, info.timeouts))
 }
 
 impl HostedFlows {
@@ -172,7 +184,7 @@ fn start<T: Send + 'static>(
 fn joined<T>(parts: Vec<Part<T>>, join: impl Fn(T, T) -> T) -> Result<Option<T>, LabError> {
     let mut all = None;
     for part in parts {
-        let gone = |_| Err(LabError::Failed("the flows", std::io::Error::other("a thread has ended")));
+        let gone = |_| Err(LabError::Failed("the flows", io::Error::other("a thread has ended")));
         let results = part.join().unwrap_or_else(gone)?;
         all = Some(match all {
             Some(before) => join(before, results),

@@ -3,7 +3,7 @@
 pub(crate) mod receiver;
 pub(crate) mod sender;
 mod socket_options;
-mod tcp_info;
+pub(crate) mod tcp_info;
 mod transfer;
 
 /// The port of UDP, and of the first TCP group.

@@ -31,7 +31,7 @@ mod verify;
 pub use address::IpVersion;
 pub use check::{Check, Checks};
 pub use error::{LabError, Unsupported};
-pub use hosted::{End, HostedCounts, HostedFlows};
+pub use hosted::{End, HostedCounts, HostedFlows, retransmissions};
 pub use in_kernel::Installer;
 pub use run::{Lab, Measured};
 pub use samples::LabSample;

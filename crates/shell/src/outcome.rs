@@ -7,10 +7,14 @@ use fairlane_qdisc::headers::FlowId;
 use fairlane_scenario::Scenario;
 
 use crate::path::{LinkFlow, LinkResults};
+use crate::relay::{FlowPair, Retransmitted};
 use crate::run::Ended;
 
+/// The protocol number of TCP.
+const TCP: u8 = 6;
+
 /// Returns the outcome of a command that has ended with `code`.
-pub(crate) fn outcome(scenario: &Scenario, code: u8, results: LinkResults) -> Ended {
+pub(crate) fn outcome(scenario: &Scenario, code: u8, results: LinkResults, retransmitted: &[Retransmitted]) -> Ended {
     let LinkResults { queues: [down, mut up], flows: [down_flows, up_flows], seconds, .. } = results;
     // The flows of both directions are numbered together.
     let before = down_flows.len() as u32;
@@ -20,6 +24,12 @@ pub(crate) fn outcome(scenario: &Scenario, code: u8, results: LinkResults) -> En
     let mut flows = Vec::with_capacity(down_flows.len() + up_flows.len());
     for (exit, (queue, named)) in [(&down, &down_flows), (&up, &up_flows)].into_iter().enumerate() {
         flows.extend(named.iter().enumerate().map(|(index, flow)| flow_run(exit, queue, index, flow)));
+    }
+    for Retransmitted { flow, packets, timeouts } in retransmitted {
+        let sent = down_flows.iter().position(|down| is_towards(&down.name, flow));
+        if let Some(sent) = sent.and_then(|place| flows.get_mut(place)) {
+            (sent.retransmitted, sent.timeouts) = (sent.retransmitted + packets, sent.timeouts + timeouts);
+        }
     }
     let packets = flows.iter().map(|flow| flow.sent).sum();
     let run = Run {
@@ -72,6 +82,14 @@ fn flow_run(exit: usize, queue: &QueueRun, index: usize, flow: &LinkFlow) -> Flo
         video: None,
         score: None,
     }
+}
+
+/// Returns true for the direction towards the command of a TCP connection that it has opened.
+fn is_towards(name: &FlowId, opened: &FlowPair) -> bool {
+    let (from, to) = (opened.destination, opened.source);
+    let wanted =
+        FlowId::Ip { protocol: TCP, source: from.ip(), destination: to.ip(), ports: Some((from.port(), to.port())) };
+    *name == wanted
 }
 
 /// Returns a flow's name: `tcp 198.18.0.2:40000 > 198.18.0.1:80`.

@@ -18,7 +18,8 @@ use fairlane_qdisc::Seed;
 use fairlane_scenario::Scenario;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getpgrp};
 
@@ -29,7 +30,7 @@ use crate::isolate::{INTERFACE, Inside, Interior, Message, TcpSettings, resolver
 use crate::outcome::outcome;
 use crate::path::{Capture, Direction, Ends, Lateness, LinkPath, LinkResults, Shared, Signalled};
 use crate::plan::ShellPlan;
-use crate::relay::{Destinations, Gate, Namespace, OUT, Relay, Served};
+use crate::relay::{Destinations, Gate, Namespace, OUT, Relay, Retransmitted, Served};
 use crate::sys::set_foreground;
 
 /// The interfaces of the link's namespace.
@@ -131,9 +132,10 @@ impl Shell {
         let interior = Interior { addresses, command: command.to_vec(), tcp, has_ipv6 };
         let flows = self.options.flows.then(|| HostedFlows::new(&self.plan.scenario)).transpose()?;
         let mut inside = Inside::create(&interior)?;
-        // From here on signals are read, in the first process of the namespaces too.
+        // The command has the mask from before. From here on signals are read.
         let signals: SigSet = FOR_COMMAND.into_iter().collect();
-        signals.thread_block().map_err(setup("signals"))?;
+        let before = signals.thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(setup("signals"))?;
+        allow_descriptors();
         let running = self.start(&interior, inside.pid, destinations, served)?;
         inside.set_up()?;
         let flows = flows.map(|flows| RunningFlows::start(flows, inside.pid, &running.far, addresses)).transpose()?;
@@ -142,7 +144,9 @@ impl Shell {
         let counts = flows.map_or(Ok(Vec::new()), RunningFlows::stop);
         let results = running.stop();
         restore_terminal();
-        Ok(Ended { flows: counts?, ..outcome(&self.plan.scenario, ended?, results?) })
+        before.thread_set_mask().map_err(setup("signals"))?;
+        let (results, retransmitted) = results?;
+        Ok(Ended { flows: counts?, ..outcome(&self.plan.scenario, ended?, results, &retransmitted) })
     }
 
     /// Opens the ports that lead inside.
@@ -204,7 +208,7 @@ struct Running {
     relay_wake: Arc<EventFd>,
     far: Arc<Namespace>,
     link: JoinHandle<io::Result<LinkResults>>,
-    relay: JoinHandle<io::Result<()>>,
+    relay: JoinHandle<io::Result<Vec<Retransmitted>>>,
 }
 
 impl Running {
@@ -213,13 +217,14 @@ impl Running {
         self.link.is_finished() || self.relay.is_finished()
     }
 
-    /// Ends the link and returns its counts.
-    fn stop(self) -> Result<LinkResults, ShellError> {
+    /// Ends the link and returns its counts, and the retransmissions at the far end.
+    fn stop(self) -> Result<(LinkResults, Vec<Retransmitted>), ShellError> {
         self.shared.over.store(true, Ordering::Release);
         let _ = (self.shared.wake.write(1), self.relay_wake.write(1));
-        let gone = |_| Err(io::Error::other("its thread ended"));
-        self.relay.join().unwrap_or_else(|_| Err(io::Error::other("its thread ended"))).map_err(ShellError::Link)?;
-        self.link.join().unwrap_or_else(gone).map_err(ShellError::Link)
+        let gone = || io::Error::other("its thread ended");
+        let retransmitted = self.relay.join().unwrap_or_else(|_| Err(gone())).map_err(ShellError::Link)?;
+        let results = self.link.join().unwrap_or_else(|_| Err(gone())).map_err(ShellError::Link)?;
+        Ok((results, retransmitted))
     }
 }
 
@@ -266,6 +271,14 @@ fn pass_on(signals: &SignalFd, to: Pid) {
             // It may have ended.
             let _ = kill(to, signal);
         }
+    }
+}
+
+/// Raises this process's limit of open files as far as it may: each connection has two here.
+fn allow_descriptors() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // With the limit from before there may be fewer connections.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
     }
 }
 

@@ -16,6 +16,9 @@ use crate::args::shell::ShellArgs;
 use crate::files::Outputs;
 use crate::{output, shared};
 
+/// The exit code of a command that Ctrl-C has ended, and with it the runs behind it.
+const INTERRUPTED: u8 = 128 + 2;
+
 /// A command behind links that differ in their queue alone.
 #[derive(Debug)]
 pub(crate) struct ShellCommand {
@@ -77,6 +80,9 @@ impl ShellCommand {
             }
             output::tell(&report::text(&ended, self.quiet));
             outcomes.extend(Outcome::from_runs([run.clone()]));
+            if *this == INTERRUPTED {
+                break;
+            }
         }
         if let Some(file) = &self.json {
             write_json(file, &outcomes)?;

@@ -11,6 +11,8 @@ use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getegid, geteuid};
 
 pub(crate) use files::resolver;
@@ -99,6 +101,13 @@ impl Inside {
     /// Waits for the next message; `None` if the first process has ended.
     pub(crate) fn message(&mut self) -> Option<Message> {
         Message::read(&mut self.channel).ok()
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        // It ends by itself behind the command.
+        let _ = (kill(self.pid, Signal::SIGKILL), waitpid(self.pid, None));
     }
 }
 

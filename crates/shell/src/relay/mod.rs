@@ -26,6 +26,7 @@ use nix::sys::eventfd::EventFd;
 pub(crate) use far::Namespace;
 pub(crate) use gate::Gate;
 use tcp::Connections;
+pub(crate) use tcp::Retransmitted;
 use udp::Datagrams;
 
 use crate::address::Addresses;
@@ -179,8 +180,8 @@ impl Relay {
         Ok(Self { common, contacts, wake, connections, datagrams: Datagrams::default() })
     }
 
-    /// Carries data until `over` is true.
-    pub(crate) fn run(mut self, over: &AtomicBool) -> io::Result<()> {
+    /// Carries data until `over` is true. Returns the retransmissions at the far end.
+    pub(crate) fn run(mut self, over: &AtomicBool) -> io::Result<Vec<Retransmitted>> {
         let mut events = [EpollEvent::empty(); 256];
         let mut swept = now();
         while !over.load(Ordering::Acquire) {
@@ -210,7 +211,7 @@ impl Relay {
                 self.datagrams.sweep(&self.common);
             }
         }
-        Ok(())
+        Ok(self.connections.retransmitted())
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
+use fairlane_lab::retransmissions;
 use fairlane_linux::now;
 use fairlane_qdisc::{Duration, Time};
 use nix::sys::socket::setsockopt;
@@ -39,6 +40,8 @@ pub(crate) struct Connections {
     flows: HashSet<FlowPair>,
     /// Joined connections with more to copy.
     more: Vec<u64>,
+    /// The counts of connections that have ended.
+    ended: Vec<Retransmitted>,
     buffer: Vec<u8>,
 }
 
@@ -50,6 +53,22 @@ struct Pending {
     /// Where else to connect if this fails.
     others: Vec<SocketAddr>,
     since: Time,
+}
+
+/// The retransmissions of the far end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retransmitted {
+    pub(crate) flow: FlowPair,
+    pub(crate) packets: u64,
+    pub(crate) timeouts: u64,
+}
+
+impl Retransmitted {
+    /// Returns the counts, if there was any retransmission.
+    fn of(flow: FlowPair, spliced: &Spliced) -> Option<Self> {
+        let (packets, timeouts) = retransmissions(&spliced.inner).ok()?;
+        (packets > 0).then_some(Self { flow, packets, timeouts })
+    }
 }
 
 struct Listener {
@@ -75,6 +94,7 @@ impl Connections {
             joined: HashMap::new(),
             flows: HashSet::new(),
             more: Vec::new(),
+            ended: Vec::new(),
             buffer: vec![0; BUFFER],
         })
     }
@@ -214,11 +234,19 @@ impl Connections {
             Progress::Waits => {}
             Progress::More => self.more.push(token),
             Progress::Ended => {
-                if let Some((Some(flow), _)) = self.joined.remove(&token) {
+                if let Some((Some(flow), spliced)) = self.joined.remove(&token) {
                     self.flows.remove(&flow);
+                    self.ended.extend(Retransmitted::of(flow, &spliced));
                 }
             }
         }
+    }
+
+    /// Returns the retransmissions of all connections that the command has opened, towards it.
+    pub(crate) fn retransmitted(mut self) -> Vec<Retransmitted> {
+        let open = self.joined.values().filter_map(|(flow, spliced)| Retransmitted::of((*flow)?, spliced));
+        self.ended.extend(open);
+        self.ended
     }
 
     /// Returns `true` if there is more to copy.

@@ -96,7 +96,7 @@ fn flows(flows: &[FlowRun], seconds: f64) -> String {
     for flow in largest.iter().take(MOST_FLOWS) {
         let rate = mbit(flow.unique_bytes as f64 * 8.0 / seconds.max(1e-9));
         let _ = write!(text, "  {:<58} {rate:>9} Mbit/s, {} packets", flow.name, flow.sent);
-        for (count, what) in [(flow.dropped, "dropped"), (flow.lost, "lost")] {
+        for (count, what) in [(flow.dropped, "dropped"), (flow.lost, "lost"), (flow.retransmitted, "retransmissions")] {
             if count > 0 {
                 let _ = write!(text, ", {count} {what}");
             }
