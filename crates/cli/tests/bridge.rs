@@ -463,3 +463,29 @@ fn without_memory_frames_are_dropped() {
         assert_eq!(running.end(), Some(0), "{}", running.rest());
     });
 }
+
+/// An ordinary user has all rights in a namespace, but `/run/fairlane` is the real root's there. Would catch a bridge
+/// that is refused for it.
+#[test]
+fn a_bridge_works_in_a_user_namespace() {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::because("root", "only root can have another user's folder in /run");
+    }
+    fairlane_linux::runtime_folder().unwrap();
+    let script = format!(
+        "for pair in a b; do ip link add ${{pair}}0 type veth peer name ${{pair}}1 && ip link set ${{pair}}0 up && \
+         ip link set ${{pair}}1 up; done; timeout --signal=INT 1 {} router --rate 10mbit choke --bridge a1,b1",
+        env!("CARGO_BIN_EXE_fairlane")
+    );
+    let mut nobody = Command::new("setpriv");
+    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "unshare", "--user", "--map-root-user", "--net"]);
+    let place = Place::new();
+    std::os::unix::fs::chown(place.path(""), Some(65_534), Some(65_534)).unwrap();
+    nobody.args(["sh", "-c", &script]).env("TMPDIR", place.name("")).env_remove("XDG_RUNTIME_DIR");
+    let output = nobody.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("unshare failed") {
+        return skip::because("userns", said);
+    }
+    assert!(said.contains("working inside=\"a1\" outside=\"b1\""), "{said}");
+}
