@@ -309,12 +309,6 @@ fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
     if wire.policer.is_some() {
         return refuse("policer", "the lab's link drops packets at its queue only");
     }
-    if wire.delays.is_some() {
-        return refuse("delay", "the lab's link has one delay");
-    }
-    if wire.losses.is_some() {
-        return refuse("loss", "the lab's link has the same losses at all times");
-    }
     if wire.aggregation.is_some() {
         return refuse("aggregation", "the lab's link sends packets one by one");
     }

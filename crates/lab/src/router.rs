@@ -107,8 +107,8 @@ pub(crate) trait Way {
 
 /// A way whose queue is measured.
 pub(crate) trait MeasuredWay: Way {
-    /// Notes that time zero of the scenario is at `start`. By default does nothing: nothing depends on it.
-    fn start(&mut self, _start: Time) {}
+    /// Notes that time zero of the scenario is at `start`.
+    fn start(&mut self, start: Time);
     /// Starts the measurement.
     fn begin(&mut self, now: Time) -> io::Result<()>;
     /// Returns the state of the queue.

@@ -178,7 +178,7 @@ impl Direction {
         let dropped_at_hosts = self.dropped_at_hosts();
         let meter = self.shaper.observer_mut();
         let (from, lost_bytes, queue) = (meter.from(), meter.lost_bytes(), meter.measured(now, name, side));
-        let rate_bps = self.wire.mean_rate(from, now).unwrap_or(queue.rate_bps);
+        let rate_bps = self.wire.mean_rate(from, now);
         let queue = QueueRun { rate_bps, ..queue };
         WayCounts { queue, dropped_at_hosts, lost_bytes, lateness: self.lateness, kernel: None }
     }

@@ -247,6 +247,10 @@ impl Way for KernelDirection {
 }
 
 impl MeasuredWay for KernelDirection {
+    fn start(&mut self, start: Time) {
+        self.wire.start(start);
+    }
+
     fn begin(&mut self, now: Time) -> io::Result<()> {
         self.look(now)?;
         self.length = QueueLength { area: 0, from: self.length.looked, ..self.length };

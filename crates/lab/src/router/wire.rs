@@ -1,31 +1,23 @@
-//! The way from the end of the bottleneck's transmission to the other end: delay, loss and jitter.
+//! The way from the queue of the bottleneck to the other end, in real time.
 
-use fairlane_qdisc::{Duration, Rate, Seed, Time};
+use fairlane_link::Line;
+use fairlane_qdisc::{Seed, Time};
 use fairlane_scenario::LinkSide;
-use fairlane_traffic::{Propagation, VaryingRate};
+use fairlane_traffic::ScenarioLine;
 
-/// One direction of the bottleneck behind its queue.
+/// One direction of the bottleneck behind its queue: the scenario's line, with time zero at the
+/// [start](Self::start). Until that is known, it is time zero.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    rate: Rate,
-    /// The rate if it varies, from [`start`](Self::start) on; until then it is that of time zero.
-    varying: Option<VaryingRate>,
+    line: ScenarioLine,
+    varies: bool,
     start: Time,
-    delay: Duration,
-    propagation: Propagation,
 }
 
 impl Wire {
     /// Creates the wire of `side`. With the simulator's seed it loses the same packets by their number.
     pub(crate) fn new(side: &LinkSide, seed: Seed) -> Self {
-        let wire = &side.wire;
-        Self {
-            rate: side.rate,
-            varying: wire.rates.as_ref().map(VaryingRate::new),
-            start: Time::MAX,
-            delay: side.delay,
-            propagation: Propagation::new(wire.loss, wire.jitter, wire.reorder, seed),
-        }
+        Self { line: ScenarioLine::new(side, seed), varies: side.wire.rates.is_some(), start: Time::MAX }
     }
 
     /// Notes that time zero of the scenario is at `start`.
@@ -35,29 +27,28 @@ impl Wire {
 
     /// Returns the end of the transmission of `bytes` bytes that begins at `at`.
     pub(crate) fn sent(&mut self, at: Time, bytes: u32) -> Time {
-        match &mut self.varying {
-            Some(varying) => {
-                let begins = Time::ZERO + at.since(self.start);
-                at + varying.finish(begins, bytes).since(begins)
-            }
-            None => at + self.rate.transmission(bytes.into()),
-        }
+        let begins = self.of_scenario(at);
+        at + self.line.finish(begins, bytes).since(begins)
     }
 
     /// Returns the time at which a packet that was `sent` at this time reaches the other end; `None` if it is lost.
     pub(crate) fn arrival(&mut self, sent: Time) -> Option<Time> {
-        self.propagation.arrival(sent, self.delay)
+        let begins = self.of_scenario(sent);
+        self.line.arrival(begins).map(|arrival| sent + arrival.since(begins))
     }
 
     /// Returns true if the rate varies.
     pub(crate) const fn varies(&self) -> bool {
-        self.varying.is_some()
+        self.varies
     }
 
-    /// Returns the mean rate in bit/s from `from` to `to`; `None` if it is constant.
-    pub(crate) fn mean_rate(&self, from: Time, to: Time) -> Option<f64> {
-        let [from, to] = [from, to].map(|at| Time::ZERO + at.since(self.start));
-        self.varying.as_ref()?.mean(from, to)
+    /// Returns the mean rate in bit/s from `from` to `to`.
+    pub(crate) fn mean_rate(&self, from: Time, to: Time) -> f64 {
+        self.line.mean_rate(self.of_scenario(from), self.of_scenario(to))
+    }
+
+    fn of_scenario(&self, at: Time) -> Time {
+        Time::ZERO + at.since(self.start)
     }
 }
 
@@ -86,6 +77,22 @@ mod tests {
         let mut lossy = wire("loss = 0.25");
         let lost = (0..4000).filter(|_| lossy.arrival(ms(0)).is_none()).count();
         assert!((900..1100).contains(&lost), "{lost}");
+    }
+
+    /// By hand: the delay is 10 ms, and 30 ms from 2 s after the start on. Would catch steps from another time than the
+    /// start, and a packet that overtakes another when the delay falls.
+    #[test]
+    fn delays_vary_from_the_start_on() {
+        let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
+        let text = "[bottleneck]\nrate = \"1mbit\"\ndelay = { steps = [[\"0s\", \"10ms\"], [\"2s\", \"30ms\"]], every = \"4s\" }\n";
+        let text = format!("duration = \"9s\"\n{text}[[flows]]\nname = \"a\"\nkind = \"tcp\"\n");
+        let scenario = Document::parse("wire.toml", &text).and_then(|document| document.scenario());
+        let side = &scenario.unwrap_or_else(|error| panic!("{error}")).links[0].forward;
+        let mut wire = Wire::new(side, Seed::new(1));
+        assert_eq!(wire.arrival(ms(500)), Some(ms(510)), "before the start");
+        wire.start(ms(1000));
+        let arrivals = [1000, 2999, 3000, 4990, 5000].map(|sent| wire.arrival(ms(sent)));
+        assert_eq!(arrivals, [1010, 3009, 3030, 5020, 5020].map(|at| Some(ms(at))));
     }
 
     /// Would catch jitter that leaves its range, and packets that overtake each other without `reorder`.
