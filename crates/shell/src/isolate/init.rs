@@ -87,7 +87,7 @@ fn start(interior: &Interior) -> Result<Pid, Message> {
         return Err(Message::NoCommand("no command".to_owned(), 127));
     };
     let mut command = Command::new(program);
-    command.args(arguments).env("FAIRLANE_SHELL", "1");
+    command.args(arguments);
     let child = command.spawn().map_err(|error| {
         let code = if error.kind() == ErrorKind::NotFound { 127 } else { 126 };
         Message::NoCommand(error.to_string(), code)
