@@ -134,6 +134,9 @@ func run(device *os.File, peer *net.UDPConn, text string, rate uint64) error {
 	for {
 		for {
 			packet, ok := l.queue.Transmit(time.Since(start))
+			if err := l.queue.Err(); err != nil {
+				return err
+			}
 			if !ok {
 				break
 			}

@@ -279,7 +279,8 @@ uint32_t fl_peek_bytes(struct fl_queue *queue, uint64_t now);
 /*
  Takes the next packet as fl_dequeue does, once the link has sent the one before it: packets leave at the link's rate
  of fl_queue_new or fl_link_rate. Time without a packet to send is lost. A call that comes late is made up for by the
- next ones, unless it is late by more than 50 ms. From the first call on, use fl_dequeue no more for this queue.
+ next ones, unless it is late by more than 50 ms. While the rate is 0, not known, it is fl_dequeue. From the first
+ call on, use fl_dequeue and fl_dequeue_burst no more for this queue.
 
  Undefined unless:
  As fl_dequeue.

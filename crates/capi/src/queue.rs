@@ -239,7 +239,8 @@ pub unsafe extern "C" fn fl_peek_bytes(queue: *mut fl_queue, now: u64) -> u32 {
 
 /// Takes the next packet as fl_dequeue does, once the link has sent the one before it: packets leave at the link's rate
 /// of fl_queue_new or fl_link_rate. Time without a packet to send is lost. A call that comes late is made up for by the
-/// next ones, unless it is late by more than 50 ms. From the first call on, use fl_dequeue no more for this queue.
+/// next ones, unless it is late by more than 50 ms. While the rate is 0, not known, it is fl_dequeue. From the first
+/// call on, use fl_dequeue and fl_dequeue_burst no more for this queue.
 ///
 /// # Safety
 /// As fl_dequeue.
@@ -251,9 +252,14 @@ pub unsafe extern "C" fn fl_transmit(queue: *mut fl_queue, now: u64, packet: *mu
         return FL_DEAD;
     }
     let given = queue.call(now, |queue, now| {
-        queue.pace();
+        let next = if queue.has_rate() {
+            queue.pace();
+            queue.shaper.dequeue(now, &mut queue.told)
+        } else {
+            queue.shaper.queue_mut().take(now, &mut queue.told)
+        };
         // SAFETY: the caller promises it.
-        unsafe { give(queue.shaper.dequeue(now, &mut queue.told), packet) }
+        unsafe { give(next, packet) }
     });
     given.unwrap_or(FL_DEAD)
 }
@@ -268,8 +274,12 @@ pub unsafe extern "C" fn fl_transmit_at(queue: *mut fl_queue) -> u64 {
     // SAFETY: the caller promises it.
     let Some(queue) = (unsafe { queue.as_mut() }) else { return u64::MAX };
     let next = queue.ask(|queue| {
-        queue.pace();
-        queue.shaper.next()
+        if queue.has_rate() {
+            queue.pace();
+            return queue.shaper.next();
+        }
+        let status = queue.status();
+        (status.packets > 0).then(|| status.ready_at.unwrap_or(Time::from_nanos(queue.told.now)))
     });
     next.flatten().map_or(u64::MAX, Time::as_nanos)
 }
@@ -420,6 +430,10 @@ impl fl_queue {
     /// Returns the packets and bytes that have left the discipline and not the queue.
     pub(crate) fn peeked(&self) -> (u64, u64) {
         self.shaper.queue().peeked()
+    }
+
+    fn has_rate(&self) -> bool {
+        self.host.rate.bits_per_second() > 0
     }
 
     /// Tells the link of arrivals from now on, and first of those that there were.

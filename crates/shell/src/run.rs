@@ -31,7 +31,7 @@ use crate::outcome::outcome;
 use crate::path::{Capture, Direction, Ends, Lateness, LinkPath, LinkResults, Shared, Signalled};
 use crate::plan::ShellPlan;
 use crate::relay::{Destinations, Gate, Namespace, OUT, Relay, Retransmitted, Served};
-use crate::sys::set_foreground;
+use crate::sys::{foreground, set_foreground};
 
 /// The interfaces of the link's namespace.
 const NEAR: &str = "near";
@@ -131,6 +131,7 @@ impl Shell {
         tcp.check()?;
         let interior = Interior { addresses, command: command.to_vec(), tcp, has_ipv6 };
         let flows = self.options.flows.then(|| HostedFlows::new(&self.plan.scenario)).transpose()?;
+        let in_foreground = foreground(io::stdin()) == Some(getpgrp());
         let mut inside = Inside::create(&interior)?;
         // The command has the mask from before. From here on signals are read.
         let signals: SigSet = FOR_COMMAND.into_iter().collect();
@@ -143,7 +144,9 @@ impl Shell {
         let ended = supervise(&mut inside, &signals, &running);
         let counts = flows.map_or(Ok(Vec::new()), RunningFlows::stop);
         let results = running.stop();
-        restore_terminal();
+        if in_foreground {
+            restore_terminal();
+        }
         before.thread_set_mask().map_err(setup("signals"))?;
         let (results, retransmitted) = results?;
         Ok(Ended { flows: counts?, ..outcome(&self.plan.scenario, ended?, results, &retransmitted) })
@@ -198,14 +201,13 @@ impl Shell {
         let link = thread("shell-path").spawn(move || path.run()).map_err(setup("a thread"))?;
         let over = shared.clone();
         let relay = thread("shell-relay").spawn(move || relay.run(&over.over)).map_err(setup("a thread"))?;
-        Ok(Running { shared, relay_wake, far, link, relay })
+        Ok(Running { end: End { shared, relay_wake }, far, link, relay })
     }
 }
 
 /// The threads of a link.
 struct Running {
-    shared: Arc<Shared>,
-    relay_wake: Arc<EventFd>,
+    end: End,
     far: Arc<Namespace>,
     link: JoinHandle<io::Result<LinkResults>>,
     relay: JoinHandle<io::Result<Vec<Retransmitted>>>,
@@ -219,12 +221,25 @@ impl Running {
 
     /// Ends the link and returns its counts, and the retransmissions at the far end.
     fn stop(self) -> Result<(LinkResults, Vec<Retransmitted>), ShellError> {
-        self.shared.over.store(true, Ordering::Release);
-        let _ = (self.shared.wake.write(1), self.relay_wake.write(1));
+        drop(self.end);
         let gone = || io::Error::other("its thread ended");
-        let retransmitted = self.relay.join().unwrap_or_else(|_| Err(gone())).map_err(ShellError::Link)?;
-        let results = self.link.join().unwrap_or_else(|_| Err(gone())).map_err(ShellError::Link)?;
-        Ok((results, retransmitted))
+        let retransmitted = self.relay.join().unwrap_or_else(|_| Err(gone()));
+        let results = self.link.join().unwrap_or_else(|_| Err(gone()));
+        Ok((results.map_err(ShellError::Link)?, retransmitted.map_err(ShellError::Link)?))
+    }
+}
+
+/// Dropping it ends the threads of a link.
+struct End {
+    shared: Arc<Shared>,
+    relay_wake: Arc<EventFd>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::Release);
+        // A thread that has ended needs no waking.
+        let _ = (self.shared.wake.write(1), self.relay_wake.write(1));
     }
 }
 

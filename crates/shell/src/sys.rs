@@ -42,6 +42,13 @@ pub(crate) fn die_with_parent() -> nix::Result<()> {
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)
 }
 
+/// Returns the foreground process group of the terminal `terminal`; `None` if it is no terminal of this session.
+pub(crate) fn foreground(terminal: impl AsFd) -> Option<Pid> {
+    // SAFETY: takes a number.
+    let group = unsafe { libc::tcgetpgrp(terminal.as_fd().as_raw_fd()) };
+    Errno::result(group).ok().map(Pid::from_raw)
+}
+
 /// Makes `group` the foreground process group of the terminal `terminal`.
 pub(crate) fn set_foreground(terminal: impl AsFd, group: Pid) -> nix::Result<()> {
     // SAFETY: takes two numbers.

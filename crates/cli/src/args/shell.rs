@@ -17,7 +17,7 @@ use super::shared::{Disciplines, Overrides, disciplines};
 /// This needs Linux with user namespaces, no root, and no other program. The host on which it was started is `gateway`
 /// inside; other addresses and names are those of outside. TCP and UDP connections that the command opens are accepted
 /// at the far end of the link and made again from outside, so the TCP that meets the link is Linux's at both ends.
-/// Ping and traceroute reach `gateway` only.
+/// Ping and traceroute -I reach `gateway` only.
 ///
 /// At the end it says on standard error what the link did. The exit code is that of the command, or 128 and the number
 /// of the signal that ended it; 127 if there is no such command; 2 if the shell could not be started.

@@ -64,9 +64,23 @@ impl ShellCommand {
         Ok(Self { shells, command, json: args.json.clone(), quiet: args.quiet })
     }
 
-    /// Runs the command behind each link. The exit code is the first that is not 0.
+    /// Runs the command behind each link. The exit code is the first that is not 0. If a link fails, the outcomes of
+    /// those before it are kept.
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let (mut outcomes, mut code) = (Vec::new(), 0);
+        let mut outcomes = Vec::new();
+        let ended = self.run_all(&mut outcomes);
+        if let Some(file) = &self.json {
+            write_json(file, &outcomes)?;
+        }
+        match ended? {
+            0 => Ok(()),
+            code => Err(Failure::Ended(code)),
+        }
+    }
+
+    /// Returns the exit code, and adds the outcomes of the links whose command has ended.
+    fn run_all(&self, outcomes: &mut Vec<Outcome>) -> Result<u8, Failure> {
+        let mut code = 0;
         for (kind, shell) in &self.shells {
             if self.shells.len() > 1
                 && let Some(kind) = kind
@@ -84,10 +98,7 @@ impl ShellCommand {
                 break;
             }
         }
-        if let Some(file) = &self.json {
-            write_json(file, &outcomes)?;
-        }
-        if code == 0 { Ok(()) } else { Err(Failure::Ended(code)) }
+        Ok(code)
     }
 
     fn failed(&self, error: ShellError) -> Failure {

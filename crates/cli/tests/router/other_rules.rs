@@ -284,7 +284,7 @@ fn packets_between_ports_of_a_bridge_are_left_alone() {
         tool("ip", "link set vmbr0 type bridge nf_call_iptables 0");
         let mut router = Running::start(&down);
         switch("1");
-        router.wait_for("packets between ports of this bridge pass the firewall now");
+        router.wait_for("packets between ports of a bridge pass the firewall now");
         assert!(crate::running::has_rules(2) && crate::running::has_rules(3), "{}", rules());
         drop(router);
         let port = ["router", "--queue-num=0", "--interface=p0", "--rate=1mbit", "--metrics=off", "red"];

@@ -180,12 +180,9 @@ impl InstalledRules {
     /// Tells once of a bridge that has begun to pass packets between its ports through the rules.
     fn look_for_bridged_packets(&mut self) {
         let bridge = self.rules.iter().find_map(|rules| self.firewall.queues_between_ports(rules)).map(str::to_owned);
-        if bridge.is_some() && bridge != self.told_bridge {
-            warn!(
-                bridge,
-                "packets between ports of this bridge pass the firewall now, and are queued too: \
-                 sysctl -w net.bridge.bridge-nf-call-iptables=0 net.bridge.bridge-nf-call-ip6tables=0 ends that"
-            );
+        if let Some(bridge) = bridge.clone().filter(|_| bridge != self.told_bridge) {
+            let reason = RuleError::BridgedPorts(bridge);
+            warn!(%reason, "packets between ports of a bridge pass the firewall now, and are queued");
         }
         self.told_bridge = bridge;
     }

@@ -185,7 +185,8 @@ impl Relay {
         let mut events = [EpollEvent::empty(); 256];
         let mut swept = now();
         while !over.load(Ordering::Acquire) {
-            let timeout = if self.connections.has_more() { 0 } else { MOST_WAIT_MS };
+            let busy = self.connections.has_more() || self.datagrams.has_more();
+            let timeout = if busy { 0 } else { MOST_WAIT_MS };
             let ready = match self.common.epoll.wait(&mut events, EpollTimeout::from(timeout)) {
                 Ok(ready) => ready,
                 Err(Errno::EINTR) => 0,
@@ -205,9 +206,10 @@ impl Relay {
                 }
             }
             self.connections.pump_more();
+            self.datagrams.copy_more();
             if now().since(swept) >= Duration::from_millis(MOST_WAIT_MS.into()) {
                 swept = now();
-                self.connections.sweep();
+                self.connections.sweep(&mut self.common);
                 self.datagrams.sweep(&self.common);
             }
         }

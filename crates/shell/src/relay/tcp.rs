@@ -1,7 +1,7 @@
 //! TCP connections through the relay.
 
 use std::collections::{HashMap, HashSet};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use fairlane_lab::retransmissions;
@@ -184,7 +184,7 @@ impl Connections {
 
     /// Joins the connections that have been accepted at `address`.
     fn accept(&mut self, address: SocketAddr, common: &mut Common) {
-        while let Some((inner, source)) = self.listeners.get(&address).and_then(|it| it.socket.accept().ok()) {
+        while let Some((inner, source)) = self.listeners.get(&address).and_then(|it| accepted(&it.socket)) {
             let flow = FlowPair { source, destination: address };
             match self.pending.remove(&flow) {
                 Some(Pending { outer, .. }) => self.join(Some(flow), inner, outer, common),
@@ -200,7 +200,7 @@ impl Connections {
 
     /// Connects those who have come to a served port with the command's end.
     fn serve(&mut self, token: u64, common: &mut Common) {
-        while let Some((outer, _)) = self.served.get(&token).and_then(|one| one.listener.accept().ok()) {
+        while let Some((outer, _)) = self.served.get(&token).and_then(|one| accepted(&one.listener)) {
             let Some(inside) = self.served.get(&token).map(|one| one.inside) else { return };
             if let Ok(inner) = common.far.run(move || connect_to(inside)) {
                 self.join(None, inner, outer, common);
@@ -261,8 +261,25 @@ impl Connections {
         }
     }
 
-    /// Gives up connections that the command has not completed.
-    pub(crate) fn sweep(&mut self) {
+    /// Gives up connections that the command has not completed, and with them the sockets that wait for them. Accepts
+    /// those that could not be accepted for want of descriptors.
+    pub(crate) fn sweep(&mut self, common: &mut Common) {
         self.pending.retain(|_, pending| pending.waits.is_some() || now().since(pending.since) < PATIENCE);
+        for address in self.listeners.keys().copied().collect::<Vec<_>>() {
+            self.accept(address, common);
+        }
+        for token in self.served.keys().copied().collect::<Vec<_>>() {
+            self.serve(token, common);
+        }
+    }
+}
+
+/// Accepts the next connection. One that has been given up is passed over.
+fn accepted(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    loop {
+        match listener.accept() {
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+            result => return result.ok(),
+        }
     }
 }

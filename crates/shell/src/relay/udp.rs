@@ -18,6 +18,9 @@ use super::{Answer, Common, Contact, FlowPair};
 /// The time after which a flow without datagrams is forgotten (RFC 4787, section 4.3: at least two minutes).
 const IDLE: Duration = Duration::from_millis(120_000);
 
+/// The most datagrams of a flow that are copied before others have their turn.
+const MOST_AT_ONCE: usize = 64;
+
 /// The longest datagram.
 const LONGEST: usize = 65_535;
 
@@ -25,6 +28,8 @@ const LONGEST: usize = 65_535;
 pub(crate) struct Datagrams {
     flows: HashMap<FlowPair, u64>,
     open: HashMap<u64, Open>,
+    /// Flows with more to copy.
+    more: Vec<u64>,
     buffer: Vec<u8>,
 }
 
@@ -38,7 +43,7 @@ struct Open {
 
 impl Default for Datagrams {
     fn default() -> Self {
-        Self { flows: HashMap::new(), open: HashMap::new(), buffer: vec![0; LONGEST] }
+        Self { flows: HashMap::new(), open: HashMap::new(), more: Vec::new(), buffer: vec![0; LONGEST] }
     }
 }
 
@@ -75,8 +80,23 @@ impl Datagrams {
     pub(crate) fn ready(&mut self, token: u64) {
         let Some(open) = self.open.get_mut(&token) else { return };
         open.used = now();
-        copy(&open.inner, &open.outer, &mut self.buffer);
-        copy(&open.outer, &open.inner, &mut self.buffer);
+        let up = copy(&open.inner, &open.outer, &mut self.buffer);
+        let down = copy(&open.outer, &open.inner, &mut self.buffer);
+        if up || down {
+            self.more.push(token);
+        }
+    }
+
+    /// Returns `true` if there is more to copy.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.more.is_empty()
+    }
+
+    /// Continues with the flows that have more to copy.
+    pub(crate) fn copy_more(&mut self) {
+        for token in std::mem::take(&mut self.more) {
+            self.ready(token);
+        }
     }
 
     /// Forgets flows without datagrams.
@@ -121,17 +141,19 @@ fn tell_class(socket: &UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies the datagrams that have come, each with its traffic class: ECN and DSCP are end to end.
-fn copy(from: &UdpSocket, to: &UdpSocket, buffer: &mut [u8]) {
-    loop {
+/// Copies datagrams that have come, each with its traffic class: ECN and DSCP are end to end. Returns `true` if there
+/// may be more: a sender that never stops does not hold up other flows.
+fn copy(from: &UdpSocket, to: &UdpSocket, buffer: &mut [u8]) -> bool {
+    for _ in 0..MOST_AT_ONCE {
         match receive(from, buffer) {
             // A datagram that cannot be sent is lost, as it would be in a full buffer.
             Ok((read, class)) => drop(send(to, &buffer[..read], class)),
             // The other end said that nobody listens; it may listen later.
             Err(Errno::ECONNREFUSED) => {}
-            Err(_) => return,
+            Err(_) => return false,
         }
     }
+    true
 }
 
 /// Receives a datagram. Returns its length, and its TOS or traffic class byte.
@@ -181,7 +203,7 @@ mod tests {
             let mut buffer = [0; 100];
             for class in [0, 2, 3, 46 << 2 | 1] {
                 send(&client, &[class; 9], class).unwrap();
-                copy(&inner, &outer, &mut buffer);
+                assert!(!copy(&inner, &outer, &mut buffer));
                 assert_eq!(receive(&server, &mut buffer), Ok((9, class)), "{host}");
             }
             assert_eq!(buffer[..10], [&[46 << 2 | 1; 9][..], &[0]].concat());

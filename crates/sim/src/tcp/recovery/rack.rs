@@ -62,7 +62,8 @@ pub(in super::super) struct Rack {
     /// The most segments that are known to have overtaken another; 0 before there is reordering.
     reordering: u32,
     reordering_window: ReorderingWindow,
-    /// The transmission up to which those in the network were looked for, and the last one that was: number and segment.
+    /// The transmission up to which those in the network were looked for, and the last one that was: number and
+    /// segment.
     overtaken: (u64, Option<(u64, u32)>),
     spurious: Spurious,
     /// The retransmissions that no duplicate has been reported for.
@@ -318,8 +319,8 @@ impl Rack {
         found
     }
 
-    /// Returns the time of the last transmission before `latest` that is in the network. The transmissions up to the one
-    /// found last time are looked at again only if that one is not there any more.
+    /// Returns the time of the last transmission before `latest` that is in the network. The transmissions up to the
+    /// one found last time are looked at again only if that one is not there any more.
     fn last_before(&mut self, latest: u64) -> Option<Time> {
         let (looked, found) = self.overtaken;
         let place = |before: u64| self.transmissions.partition_point(|(number, _)| *number < before);
