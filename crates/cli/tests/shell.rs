@@ -261,9 +261,9 @@ fn the_scenarios_flows_run_with_the_command() {
     let text = "duration = \"60s\"\n[bottleneck]\nrate = \"10mbit\"\ndelay = \"1ms\"\n[[flows]]\nname = \"cbr\"\nkind = \"udp\"\nstart = \"0s\"\n\
                 rate = \"2mbit\"\npacket = \"1000b\"\n[[flows]]\nname = \"ftp\"\nkind = \"tcp\"\ncc = \"reno\"\nfrom = \"right\"\nto = \"left\"\n";
     let file = place.write("a.toml", text);
-    let began = Instant::now();
+    let (began, watch) = (Instant::now(), skip::Watch::start(|_| false));
     let Some(output) = shell(&[&file, "--flows"], &["sleep", "2"]) else { return };
-    let elapsed = began.elapsed().as_secs_f64();
+    let (elapsed, waits) = (began.elapsed().as_secs_f64(), watch.end());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     let counts = |group: &str| -> Vec<f64> {
@@ -271,7 +271,13 @@ fn the_scenarios_flows_run_with_the_command() {
         line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
     };
     let [sent, received] = counts("cbr")[..2] else { panic!("{said}") };
-    assert!((2.0 * 250.0 * 0.98..=elapsed * 250.0 + 1.0).contains(&sent), "{said} in {elapsed} s");
+    assert!(sent <= elapsed * 250.0 + 1.0, "{said} in {elapsed} s");
+    if sent < 2.0 * 250.0 * 0.98 {
+        if waits.longest > Duration::from_millis(5) {
+            return skip::because("quiet", format!("processors were away for {waits:?}"));
+        }
+        panic!("{said} in {elapsed} s");
+    }
     assert!((0.9 * sent..=sent).contains(&received), "{said}");
     assert!(counts("ftp")[1] > 100.0, "{said}");
     assert!(said.contains("udp 10.78.0.1:") && said.contains("tcp 10.79.0.2:"), "{said}");
