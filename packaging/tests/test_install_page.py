@@ -108,7 +108,7 @@ def test_a_debian_router(packages: dict[str, Path], tmp_path: Path) -> None:
         _, _, dry_run, _, top, *_ = said
         assert "Link of 18mbit, overhead 38b, mpu 84b, noatm\n" in dry_run
         assert "Rules for packets leaving by eth0\n" in dry_run
-        assert "choke, queue 0 on eth0" in top
+        assert "fq-codel, queue 0 on eth0" in top
         assert "18mbit, overhead 38b, mpu 84b" in top
         # The reload has taken effect, and the rules are those of one router.
         end = time.monotonic() + 60
