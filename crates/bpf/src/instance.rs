@@ -350,7 +350,7 @@ fn reserve(name: &str) -> Result<String, Error> {
 }
 
 /// Loads a program for packets of the device `of` and registers it as a kind of queue discipline for the device `at`.
-/// It stays because it is pinned. When this process ends, the kernel removes objects without a pin; [`sweep`] removes
+/// The pin keeps the object: when this process ends, the kernel removes objects without one, and [`sweep`] removes
 /// pinned ones that are not in use.
 fn register(kind: &str, of: u32, at: u32, program: &Program) -> Result<(), Error> {
     let mut object = load(kind, program, at).map_err(Error::Load)?;

@@ -22,6 +22,7 @@ mod hosts;
 mod in_kernel;
 mod network;
 mod plan;
+mod queue_counts;
 mod router;
 mod run;
 mod samples;
@@ -33,6 +34,7 @@ pub use check::{Check, Checks};
 pub use error::{LabError, Unsupported};
 pub use hosted::{End, HostedCounts, HostedFlows, retransmissions};
 pub use in_kernel::Installer;
+pub use queue_counts::{FlowCounts, QueueCounts};
 pub use run::{Lab, Measured};
 pub use samples::LabSample;
 

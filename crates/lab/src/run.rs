@@ -416,10 +416,7 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
             retransmitted: sent_here.again,
             timeouts: sent_here.timeouts,
             completions_ns: plan.has_transfers(id as u32).then(|| received.completions[id].clone()),
-            startups_ns: None,
-            path: None,
-            video: None,
-            score: None,
+            ..FlowRun::default()
         }
     };
     Run {

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use fairlane_qdisc::{BoxQdisc, Count, Duration, Packet, ParameterError, Qdisc, Reason, Seed, Status, Time};
+use fairlane_qdisc::{BoxQdisc, Count, Duration, Packet, ParameterError, Qdisc, Reason, Seed, Time};
 
 use crate::observer::Sink;
 use crate::{Config, ConstantLine, FrameLimits, Line, LinkObserver};
@@ -146,16 +146,9 @@ impl<P: Packet, Q: Qdisc<P>, L: Line, O: LinkObserver<P>> Bottleneck<P, Q, L, O>
         let packet = self.queue.dequeue(at, &mut Sink(&mut self.observer));
         match &packet {
             Some(packet) => self.observer.departed(at, packet),
-            None => self.asks = self.ready_after(at),
+            None => self.asks = self.queue.status().retry_at(at).unwrap_or(Time::MAX),
         }
         packet
-    }
-
-    /// Returns the time after `at` at which a discipline that holds its packets back is asked again.
-    fn ready_after(&self, at: Time) -> Time {
-        let Status { packets, ready_at, .. } = self.queue.status();
-        let ready = ready_at.filter(|_| packets > 0);
-        ready.map_or(Time::MAX, |ready| ready.max(at + Duration::from_nanos(1)))
     }
 
     /// Transmits a frame of the packets that are there, up to its limits, from `at` on.

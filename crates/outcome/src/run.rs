@@ -94,7 +94,7 @@ pub struct QueueFlowRun {
 }
 
 /// One flow's counts from end to end, in packets unless said otherwise.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowRun {
     /// The flow's number in the scenario, from 0.
     pub id: u32,

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use crate::{Counters, DropSink, Packet, Rate, Reason, Time};
+use crate::{Counters, DropSink, Duration, Packet, Rate, Reason, Time};
 
 /// A queue discipline that was chosen at run time.
 pub type BoxQdisc<P> = Box<dyn Qdisc<P> + Send + Sync>;
@@ -176,5 +176,27 @@ impl Status {
     #[must_use]
     pub const fn new(packets: usize, bytes: u64) -> Self {
         Self { packets, bytes, average: None, probability: None, ready_at: None, flows: None }
+    }
+
+    /// Returns when to ask a discipline again that returned no packet at `now`: `None` if nothing can happen before the
+    /// next arrival, and always later than `now`.
+    #[must_use]
+    pub fn retry_at(&self, now: Time) -> Option<Time> {
+        let ready = self.ready_at.filter(|_| self.packets > 0)?;
+        Some(ready.max(now + Duration::from_nanos(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a host whose time does not advance because a discipline returns a time in the past, and one that
+    /// asks an empty queue.
+    #[test]
+    fn a_retry_is_later_than_now() {
+        let now = Time::from_nanos(50);
+        let status = |packets| Status { ready_at: Some(Time::ZERO), ..Status::new(packets, 0) };
+        assert_eq!((status(1).retry_at(now), status(0).retry_at(now)), (Some(Time::from_nanos(51)), None));
     }
 }

@@ -74,13 +74,7 @@ fn flow_run(exit: usize, queue: &QueueRun, index: usize, flow: &LinkFlow) -> Flo
         unique_bytes: counts.departed_bytes - flow.lost_bytes,
         dropped: counts.dropped.iter().sum(),
         lost: counts.lost,
-        retransmitted: 0,
-        timeouts: 0,
-        completions_ns: None,
-        startups_ns: None,
-        path: None,
-        video: None,
-        score: None,
+        ..FlowRun::default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What waits in a queue: a discipline that can be replaced, and a packet that has been asked for.
+//! The packets of a queue: a discipline that can be replaced, and the packet that fl_peek_bytes has taken out of it.
 
 use std::mem;
 

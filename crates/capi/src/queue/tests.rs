@@ -26,6 +26,32 @@ fn an_error_of_the_library_ends_its_queue_alone() {
     }
 }
 
+/// 1000 bytes take a millisecond at 8 Mbit/s. Would catch a link of 1 bit/s in place of one whose rate is not known.
+#[test]
+fn a_link_without_a_rate_sends_at_once() {
+    const SECOND: u64 = 1_000_000_000;
+    // SAFETY: the text ends with a zero, and there is no event function and no room for an error.
+    let queue = unsafe { fl_queue_new(c"droptail".as_ptr(), 0, 1, None, ptr::null_mut(), ptr::null_mut(), 0) };
+    let (packet, mut out) = (fl_packet { bytes: 1000, ..fl_packet::default() }, fl_packet::default());
+    // SAFETY: the queue is from fl_queue_new, and the packets can be read and written.
+    unsafe {
+        for at in [0, SECOND] {
+            assert_eq!([0; 2].map(|_| fl_enqueue(queue, at, &raw const packet)), [0, 0]);
+            assert_eq!(fl_transmit_at(queue), at);
+            assert_eq!(fl_transmit(queue, at, &raw mut out), 1);
+            // From the second time on there is a rate.
+            let waits = at > 0;
+            assert_eq!(fl_transmit(queue, at, &raw mut out), i32::from(!waits));
+            if waits {
+                assert_eq!(fl_transmit_at(queue), SECOND + 1_000_000);
+                assert_eq!(fl_transmit(queue, SECOND + 1_000_000, &raw mut out), 1);
+            }
+            fl_link_rate(queue, 8_000_000);
+        }
+        fl_queue_free(queue);
+    }
+}
+
 /// Panics when the third packet comes.
 #[derive(Default)]
 struct Failing {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::UdpSocket;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -146,5 +147,30 @@ fn an_interface_that_is_late_is_refused() {
         assert_eq!(queued(), 20);
         router.signal(Signal::SIGTERM);
         assert_eq!(router.end(), Some(0));
+    });
+}
+
+/// A kernel without queue disciplines in BPF refuses the program after the IFB device for arriving packets was made.
+/// Would catch a device that is left behind; with such a kernel, one that `detach` leaves.
+#[test]
+fn a_refused_program_leaves_no_device() {
+    in_namespace(|| {
+        tool("ip", "link add wan0 type veth peer name wan1");
+        // /sys/fs/bpf need not be mounted outside.
+        let fairlane = env!("CARGO_BIN_EXE_fairlane");
+        let script = format!(
+            "mount -t bpf bpf /sys/fs/bpf || exit 77\n\
+             {fairlane} bpf attach wan0 red limit=300p min=20p max=60p --rate 1mbit --arriving || exit 2\n\
+             {fairlane} bpf detach wan0"
+        );
+        let output = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap();
+        let (code, _, stderr) = said(&output);
+        match code {
+            Some(77) => return skip::because("bpf-qdisc", stderr),
+            Some(2) => assert!(stderr.contains("the kernel refuses the program"), "{stderr}"),
+            code => assert_eq!(code, Some(0), "{stderr}"),
+        }
+        let devices = tool("ip", "-brief link");
+        assert!(!devices.contains("flifb"), "{devices}");
     });
 }

@@ -74,13 +74,6 @@ pub(crate) fn flow(id: u32, name: &str, sent: u64, dropped: u64) -> FlowRun {
         delivered: 0,
         unique_bytes: 0,
         dropped,
-        lost: 0,
-        retransmitted: 0,
-        timeouts: 0,
-        completions_ns: None,
-        startups_ns: None,
-        path: None,
-        video: None,
-        score: None,
+        ..FlowRun::default()
     }
 }

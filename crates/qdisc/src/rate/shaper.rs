@@ -1,7 +1,7 @@
 //! A discipline in front of a link, without a clock and without a wire.
 
 use crate::rate::link_clock::LinkClock;
-use crate::{DropSink, Duration, Fate, Packet, Qdisc, Rate, Status, Time};
+use crate::{DropSink, Duration, Fate, Packet, Qdisc, Rate, Time};
 
 /// The longest delay of a caller that the link makes up for.
 const MAX_CATCH_UP: Duration = Duration::from_millis(50);
@@ -77,10 +77,7 @@ impl<Q> Shaper<Q> {
         let due = self.next().filter(|due| *due <= now)?;
         self.asked = now;
         let Some(packet) = self.queue.dequeue(now, sink) else {
-            let Status { packets, ready_at, .. } = self.queue.status();
-            // A discipline may return a time in the past; asking again at the same time would never end.
-            let ready = ready_at.filter(|_| packets > 0);
-            self.asks = ready.map_or(Time::MAX, |ready| ready.max(now + Duration::from_nanos(1)));
+            self.asks = self.queue.status().retry_at(now).unwrap_or(Time::MAX);
             return None;
         };
         self.link.wake(due);

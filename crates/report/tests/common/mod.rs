@@ -119,10 +119,6 @@ fn flow(part: &QueueFlowRun, cbr: u32) -> FlowRun {
         lost: 0,
         retransmitted: if tcp { part.departed / 50 } else { 0 },
         timeouts: if tcp { part.departed / 200 } else { 0 },
-        completions_ns: None,
-        startups_ns: None,
-        path: None,
-        video: None,
-        score: None,
+        ..FlowRun::default()
     }
 }

@@ -2,15 +2,12 @@
 
 use std::collections::HashMap;
 
+use fairlane_lab::{FlowCounts, QueueCounts};
 use fairlane_link::LinkObserver;
 use fairlane_linux::QueuedPacket;
-use fairlane_outcome::{QueueFlowRun, QueueRun};
+use fairlane_outcome::QueueRun;
 use fairlane_qdisc::headers::FlowId;
 use fairlane_qdisc::{Packet, Reason, Tagged, Time};
-use hdrhistogram::Histogram;
-
-/// The longest time in the queue that is recorded: 1000 s.
-const LONGEST_NS: u64 = 1_000_000_000_000;
 
 /// The most flows that are counted one by one; those that come later are counted with the last one.
 const MOST_FLOWS: usize = 20_000;
@@ -36,10 +33,9 @@ pub(crate) type LinkPacket = Tagged<QueuedPacket, Entry>;
 /// The counts since the start.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    flows: Vec<FlowMeter>,
+    queue: QueueCounts,
     names: Vec<FlowId>,
     numbers: HashMap<FlowId, u32>,
-    delay_ns: Histogram<u64>,
     /// The seconds in which the discipline dropped or marked packets, and the bytes that departed in each.
     signalled: Vec<(u64, u64)>,
     /// The present second, the bytes that have departed in it, and whether the discipline has dropped or marked any.
@@ -48,36 +44,12 @@ pub(crate) struct Meter {
     gone: Vec<u32>,
 }
 
-#[derive(Clone, Debug, Default)]
-struct FlowMeter {
-    counts: QueueFlowRun,
-    /// Bytes lost on the wire.
-    lost_bytes: u64,
-    backlog: u32,
-    /// The integral of the backlog in packet-nanoseconds, up to `until`.
-    area: u128,
-    until: Time,
-}
-
-impl FlowMeter {
-    fn integrate_to(&mut self, now: Time) {
-        self.area += u128::from(self.backlog) * u128::from(now.since(self.until).as_nanos());
-        self.until = now;
-    }
-
-    fn leave(&mut self, now: Time) {
-        self.integrate_to(now);
-        self.backlog = self.backlog.saturating_sub(1);
-    }
-}
-
 impl Default for Meter {
     fn default() -> Self {
         Self {
-            flows: Vec::new(),
+            queue: QueueCounts::new(0),
             names: Vec::new(),
             numbers: HashMap::new(),
-            delay_ns: Histogram::new(3).expect("three digits are as many as it can tell apart"),
             signalled: Vec::new(),
             second: (0, 0, false),
             gone: Vec::new(),
@@ -97,12 +69,10 @@ impl Meter {
     }
 
     fn number(&mut self, name: FlowId) -> u32 {
-        if self.flows.len() == MOST_FLOWS {
+        if self.names.len() == MOST_FLOWS {
             return MOST_FLOWS as u32 - 1;
         }
-        let number = self.flows.len() as u32;
-        let counts = QueueFlowRun { flow: number, ..QueueFlowRun::default() };
-        self.flows.push(FlowMeter { counts, ..FlowMeter::default() });
+        let number = self.queue.add_flow() as u32;
         self.names.push(name);
         self.numbers.insert(name, number);
         number
@@ -121,24 +91,9 @@ impl Meter {
         kind: &'static str,
         rate_bps: f64,
     ) -> (QueueRun, Vec<LinkFlow>) {
-        let nanos = now.since(Time::ZERO).as_nanos().max(1) as f64;
-        let counts = |flow: &mut FlowMeter| {
-            flow.integrate_to(now);
-            QueueFlowRun { mean_packets: flow.area as f64 / nanos, ..flow.counts.clone() }
-        };
-        let flows: Vec<QueueFlowRun> = self.flows.iter_mut().map(counts).collect();
-        let queue = QueueRun {
-            name: name.to_owned(),
-            kind: kind.into(),
-            rate_bps,
-            edge_bytes: 0.0,
-            mean_packets: flows.iter().map(|flow| flow.mean_packets).sum(),
-            mean_avg: None,
-            delay_ns: self.delay_ns.clone(),
-            flows,
-        };
-        let named = self.names.iter().zip(&self.flows);
-        (queue, named.map(|(name, flow)| LinkFlow { name: *name, lost_bytes: flow.lost_bytes }).collect())
+        let queue = self.queue.measured(now, name, kind, rate_bps);
+        let named = self.names.iter().zip(self.queue.flows());
+        (queue, named.map(|(name, flow)| LinkFlow { name: *name, lost_bytes: flow.lost_bytes() }).collect())
     }
 
     /// Returns the seconds in which the discipline dropped or marked packets, and the bytes that departed in each. The
@@ -157,34 +112,25 @@ impl Meter {
         (&mut self.second.1, &mut self.second.2)
     }
 
-    fn flow(&mut self, packet: &LinkPacket) -> &mut FlowMeter {
-        &mut self.flows[packet.tag.flow as usize]
+    fn flow(&mut self, packet: &LinkPacket) -> &mut FlowCounts {
+        self.queue.flow(packet.tag.flow).expect("admit has added it")
     }
 }
 
 impl LinkObserver<LinkPacket> for Meter {
     fn arrived(&mut self, now: Time, packet: &LinkPacket) {
-        let flow = self.flow(packet);
-        flow.integrate_to(now);
-        flow.backlog += 1;
-        flow.counts.arrived += 1;
+        self.flow(packet).arrived(now);
     }
 
     fn departed(&mut self, now: Time, packet: &LinkPacket) {
         let bytes = packet.bytes();
-        let flow = self.flow(packet);
-        flow.leave(now);
-        flow.counts.departed += 1;
-        flow.counts.departed_bytes += u64::from(bytes);
-        let delay = now.since(packet.tag.since).as_nanos().min(LONGEST_NS);
-        self.delay_ns.record(delay).expect("it grows to any value");
+        self.flow(packet).departed(now, bytes);
+        self.queue.record_delay(now, packet.tag.since);
         *self.second(now).0 += u64::from(bytes);
     }
 
     fn dropped(&mut self, now: Time, packet: LinkPacket, reason: Reason) {
-        let flow = self.flow(&packet);
-        flow.leave(now);
-        flow.counts.dropped[reason.index()] += 1;
+        self.flow(&packet).dropped(now, reason);
         if reason != Reason::Policed {
             *self.second(now).1 = true;
         }
@@ -192,15 +138,12 @@ impl LinkObserver<LinkPacket> for Meter {
     }
 
     fn marked(&mut self, now: Time, packet: &LinkPacket, _reason: Reason) {
-        self.flow(packet).counts.marked += 1;
+        self.flow(packet).marked();
         *self.second(now).1 = true;
     }
 
     fn lost(&mut self, _now: Time, packet: LinkPacket) {
-        let bytes = packet.bytes();
-        let flow = self.flow(&packet);
-        flow.counts.lost += 1;
-        flow.lost_bytes += u64::from(bytes);
+        self.flow(&packet).lost(packet.bytes());
         self.gone.push(packet.packet.id);
     }
 }

@@ -195,6 +195,21 @@ mod tests {
         (one, other)
     }
 
+    /// Would catch a sender that never stops and holds up all other flows, and datagrams that are left behind.
+    #[test]
+    fn a_flow_has_its_turn() {
+        let host = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let ((client, inner), (server, outer)) = (pair(host), pair(host));
+        let mut buffer = [0; 100];
+        for _ in 0..=MOST_AT_ONCE {
+            client.send(&[7]).unwrap();
+        }
+        assert!(copy(&inner, &outer, &mut buffer));
+        assert!(!copy(&inner, &outer, &mut buffer));
+        server.set_nonblocking(true).unwrap();
+        assert_eq!((0..).take_while(|_| receive(&server, &mut buffer).is_ok()).count(), MOST_AT_ONCE + 1);
+    }
+
     /// RFC 3168: ECT(0) is 2, and CE is 3; DSCP EF is 46. Would catch a mark or a class that ends at the relay.
     #[test]
     fn a_datagram_keeps_its_class() {

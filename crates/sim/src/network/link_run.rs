@@ -11,7 +11,7 @@
 
 use std::mem;
 
-use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
+use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Time};
 use fairlane_traffic::TransmissionTime;
 
 use crate::measure::accounting::QueueAccounting;
@@ -264,7 +264,7 @@ impl<O: Observer> Network<O> {
         let packet = discipline.dequeue(now, &mut accounting);
         if packet.is_some() {
             self.records.show(discipline);
-        } else if let Some(ready) = retry_at(now, &discipline.status()).and_then(|at| release.brought_forward(at)) {
+        } else if let Some(ready) = discipline.status().retry_at(now).and_then(|at| release.brought_forward(at)) {
             at.events.release = ready;
         }
         packet
@@ -323,13 +323,3 @@ impl<O: Observer> Network<O> {
         }
     }
 }
-
-/// Returns when to ask a discipline again that returned no packet at `now`: `None` if it is empty, and always later
-/// than `now`.
-pub(crate) fn retry_at(now: Time, status: &Status) -> Option<Time> {
-    let ready = status.ready_at.filter(|_| status.packets > 0)?;
-    Some(ready.max(now + Duration::from_nanos(1)))
-}
-
-#[cfg(test)]
-mod tests;

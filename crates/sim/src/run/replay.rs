@@ -6,7 +6,6 @@ use fairlane_traffic::Transmitter;
 
 use crate::control::Control;
 use crate::measure::queue_meter::Meter;
-use crate::network::link_run::retry_at;
 use crate::run::error::Error;
 
 /// The queue's name in outcomes, the same as in a dumbbell scenario.
@@ -154,14 +153,7 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
                 delivered: part.departed,
                 unique_bytes: part.departed_bytes,
                 dropped: part.dropped.iter().sum(),
-                lost: 0,
-                retransmitted: 0,
-                timeouts: 0,
-                completions_ns: None,
-                startups_ns: None,
-                path: None,
-                video: None,
-                score: None,
+                ..FlowRun::default()
             })
         };
         Run {
@@ -201,7 +193,7 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
     fn send_next(&mut self, now: Time, departed: &mut impl FnMut(Time, P)) {
         (self.now, self.events) = (now, self.events + 1);
         let Some(queued) = self.discipline.dequeue(now, &mut ReplayAccounting(&mut self.meter)) else {
-            (self.free, self.release) = (None, retry_at(now, &self.discipline.status()));
+            (self.free, self.release) = (None, self.discipline.status().retry_at(now));
             return;
         };
         let bytes = queued.packet.bytes();

@@ -215,6 +215,26 @@ mod tests {
         assert_eq!(cubic.count, 2);
     }
 
+    /// Within a millisecond a window that has grown to 90 keeps its count; a millisecond later the curve of the test
+    /// above is at 97, and 90 / 7 = 12. With 100.4 ms, which count as 101, the distance at 2.259 s is just below 3, and 90
+    /// / 8 = 11.
+    #[test]
+    fn the_curve_is_looked_at_once_in_a_millisecond() {
+        let counted = |shortest, now: u64| {
+            let mut cubic = LinuxCubic::default();
+            reduced(&mut cubic, 100.0, CongestionSignal::Loss);
+            cubic.shortest = shortest;
+            cubic.find_count(70, 1, 0);
+            cubic.find_count(70, 1, now);
+            cubic.find_count(90, 1, now);
+            let kept = cubic.count;
+            cubic.find_count(90, 1, now + 1);
+            (kept, cubic.count)
+        };
+        assert_eq!(counted(100_000_000, 2000), (2, 12));
+        assert_eq!(counted(100_400_000, 2157), (2, 11));
+    }
+
     /// The count is looked at every 31 ms only: at 7 segments without history Reno's window grows after 14 of them,
     /// 7 * 15/8 = 13 and one more. Acknowledgements come in bursts of 2 ms, and the first of the next burst sees it.
     #[test]

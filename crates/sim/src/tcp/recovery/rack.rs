@@ -325,9 +325,10 @@ impl Rack {
         let (looked, found) = self.overtaken;
         let place = |before: u64| self.transmissions.partition_point(|(number, _)| *number < before);
         let there = |&(number, seq): &(u64, u32)| self.in_network(number, seq).is_some();
-        let (old, end) = (place(looked.min(latest)), place(latest));
+        let (old, end) = (place(looked), place(latest));
         let last = |from: usize, to: usize| self.transmissions.range(from..to).rev().find(|one| there(one)).copied();
         let found = last(old, end).or_else(|| found.filter(there)).or_else(|| last(0, old));
+        debug_assert_eq!(found, last(0, end), "what was looked at before has not come back");
         self.overtaken = (latest, found);
         found.and_then(|(number, seq)| self.in_network(number, seq))
     }

@@ -158,7 +158,7 @@ impl Rack {
     /// latest transmission.
     fn undo(&mut self, state: &SenderState) {
         self.reordering = self.reordering.max(u32::from(state.recovering));
-        self.latest = None;
+        (self.latest, self.overtaken) = (None, (0, None));
         self.timed_out_at = None;
         self.lost.clear();
         self.transmissions.clear();
