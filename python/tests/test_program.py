@@ -73,7 +73,19 @@ def test_it_has_everything_but_bpf(command: tuple[str, ...]) -> None:
     code, _, complaint = said(command, "bpf", "status")
     assert code == 2
     if sys.platform == "linux":
-        everything = ["bpf", "html", "lab", "manual", "papers", "parquet", "pdf", "playground", "router", "shell", "top"]
+        everything = [
+            "bpf",
+            "html",
+            "lab",
+            "manual",
+            "papers",
+            "parquet",
+            "pdf",
+            "playground",
+            "router",
+            "shell",
+            "top",
+        ]
         found = re.search(r"--features ([\w,]+\w)", complaint)
         assert found, complaint
         assert sorted(found[1].split(",")) == everything

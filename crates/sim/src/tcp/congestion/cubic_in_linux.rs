@@ -216,8 +216,8 @@ mod tests {
     }
 
     /// Within a millisecond a window that has grown to 90 keeps its count; a millisecond later the curve of the test
-    /// above is at 97, and 90 / 7 = 12. With 100.4 ms, which count as 101, the distance at 2.259 s is just below 3, and 90
-    /// / 8 = 11.
+    /// above is at 97, and 90 / 7 = 12. With 100.4 ms, which count as 101, the distance at 2.259 s is just below 3, and
+    /// 90 / 8 = 11.
     #[test]
     fn the_curve_is_looked_at_once_in_a_millisecond() {
         let counted = |shortest, now: u64| {
