@@ -3,6 +3,7 @@
 mod capture;
 mod direction;
 mod lateness;
+mod margin;
 mod meter;
 mod stamps;
 
@@ -27,11 +28,9 @@ pub(crate) use direction::{Direction, Ends};
 pub use lateness::Lateness;
 pub(crate) use meter::LinkFlow;
 
+use crate::path::margin::Margin;
 use crate::path::stamps::Stamps;
 use crate::relay::{Answer, Contact, Gate, Judgement};
-
-/// The time before an event from which the thread polls instead of sleeping: the kernel wakes it later than asked.
-const SPIN: Duration = Duration::from_nanos(100_000);
 
 /// The longest sleep, after which the thread looks whether it is to end.
 const MOST_SLEEP: Duration = Duration::from_millis(50);
@@ -59,6 +58,7 @@ pub(crate) struct LinkPath {
     relay_wake: Arc<EventFd>,
     shared: Arc<Shared>,
     capture: Option<Capture>,
+    margin: Margin,
     start: Time,
 }
 
@@ -86,7 +86,7 @@ impl LinkPath {
         shared: Arc<Shared>,
         capture: Option<Capture>,
     ) -> Self {
-        Self { down, up, gate, contacts, answers, relay_wake, shared, capture, start: now() }
+        Self { down, up, gate, contacts, answers, relay_wake, shared, capture, margin: Margin::default(), start: now() }
     }
 
     /// Carries packets until the shell is over.
@@ -164,19 +164,21 @@ impl LinkPath {
     }
 
     /// Waits for a packet, an answer, or the next event of the link.
-    fn wait(&self, pending: bool) -> io::Result<()> {
+    fn wait(&mut self, pending: bool) -> io::Result<()> {
         let at = self.elapsed();
         let due = [self.down.due(), self.up.due()].into_iter().flatten().min();
         let until = due.map_or(MOST_SLEEP, |due| due.since(at));
         // The thread polls for the rest of the time.
-        let Some(until) = until.as_nanos().checked_sub(SPIN.as_nanos()).filter(|nanos| *nanos > 0) else {
+        let Some(until) = until.as_nanos().checked_sub(self.margin.as_nanos()).filter(|nanos| *nanos > 0) else {
             return Ok(());
         };
         let most = if pending { RETRY } else { MOST_SLEEP };
-        let timeout = TimeSpec::new(0, until.min(most.as_nanos()) as i64);
+        let sleep = Duration::from_nanos(until.min(most.as_nanos()));
+        let timeout = TimeSpec::new(0, sleep.as_nanos() as i64);
         let sources: [BorrowedFd<'_>; 3] = [self.down.as_fd(), self.up.as_fd(), self.shared.wake.as_fd()];
         let mut ready = sources.map(|source| PollFd::new(source, PollFlags::POLLIN));
         match ppoll(&mut ready, Some(timeout), None) {
+            Ok(0) => self.margin.learn(self.elapsed().since(at + sleep)),
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
