@@ -37,6 +37,7 @@ pub use in_kernel::Installer;
 pub use queue_counts::{FlowCounts, QueueCounts};
 pub use run::{Lab, Measured};
 pub use samples::LabSample;
+pub use timeline::{SampleTimes, Timeline};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
