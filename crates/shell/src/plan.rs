@@ -16,7 +16,12 @@ pub(crate) struct ShellPlan {
 }
 
 impl ShellPlan {
-    pub(crate) fn new(scenario: &Scenario) -> Result<Self, Unsupported> {
+    /// Checks the link, and that there are flows if they are to run.
+    pub(crate) fn new(scenario: &Scenario, with_flows: bool) -> Result<Self, Unsupported> {
+        if with_flows && scenario.flows.is_empty() {
+            let message = "the scenario's own flows are asked for (--flows), and it has none";
+            return Err(cannot("flows", message, "add [[flows]], or leave out --flows"));
+        }
         let [link] = &scenario.links[..] else {
             let message = format!("a shell has one link, not {}", scenario.links.len());
             return Err(cannot("links", message, "start a shell in a shell for two links in a row"));

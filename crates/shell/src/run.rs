@@ -113,9 +113,9 @@ impl Shell {
     /// Returns a shell behind the only link of `scenario`, whose forward direction is towards the command.
     ///
     /// # Errors
-    /// A shell does not support the scenario.
+    /// A shell does not support the scenario, or its flows are asked for and there are none.
     pub fn new(scenario: &Scenario, options: Options) -> Result<Self, ShellError> {
-        Ok(Self { plan: ShellPlan::new(scenario)?, options })
+        Ok(Self { plan: ShellPlan::new(scenario, options.flows)?, options })
     }
 
     /// Runs `command` behind the link until it ends. Called while the process has one thread.

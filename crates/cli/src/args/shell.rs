@@ -23,7 +23,8 @@ use super::shared::{Disciplines, Overrides, disciplines};
 /// of the signal that ended it; 127 if there is no such command; 2 if the shell could not be started.
 #[derive(Debug, Args)]
 pub(crate) struct ShellArgs {
-    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; with one link
+    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; with one link. `duration` and
+    /// [[flows]] may be left out
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 

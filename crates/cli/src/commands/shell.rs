@@ -32,7 +32,7 @@ impl ShellCommand {
     /// Reads and checks everything. Nothing is changed on the machine.
     pub(crate) fn new(args: &ShellArgs) -> Result<Self, Failure> {
         let document = shared::document(Some(&args.file), &args.overrides)?;
-        let scenario = document.scenario()?;
+        let scenario = document.links_alone()?;
         let kinds = shared::kinds(&args.queue);
         let scenarios: Vec<(Option<Kind>, Scenario)> = if kinds.is_empty() {
             vec![(None, scenario)]
