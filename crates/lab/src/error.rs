@@ -2,7 +2,8 @@
 
 use std::io;
 
-use fairlane_linux::{BindError, RuleError};
+use fairlane_linux::{BindError, BridgeError, RuleError};
+use fairlane_qdisc::ParameterError;
 
 use crate::check::Checks;
 
@@ -33,10 +34,16 @@ pub enum LabError {
     /// The kernel or a tool refused a step of the setup.
     #[error("the lab cannot be set up: {0}: {1}")]
     Setup(String, #[source] io::Error),
-    /// The queue cannot be bound.
+    /// The discipline cannot be built.
+    #[error(transparent)]
+    Discipline(#[from] ParameterError),
+    /// The frames of the link cannot be received or sent.
+    #[error(transparent)]
+    Frames(#[from] BridgeError),
+    /// The NFQUEUE in front of a discipline of the kernel, or behind it, cannot be bound.
     #[error(transparent)]
     Queue(#[from] BindError),
-    /// The rules that send packets to the queue cannot be installed.
+    /// The rules that send packets to the NFQUEUE cannot be installed.
     #[error(transparent)]
     Rules(#[from] RuleError),
     /// The kernel does not have its own discipline of this name.

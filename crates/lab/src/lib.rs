@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The namespaces have no names: they belong to threads of this process, and the kernel removes them when the process
-//! ends, however it ends. Delays are emulated in the router, which holds each packet before and behind the queue.
+//! ends, however it ends. The network is emulated in the router, which holds each packet before and behind the queue.
 //! `docs/lab.md` describes the measurements, and how the lab verifies that its queue is the bottleneck.
 //!
 //! The crate is empty on systems other than Linux.
@@ -21,6 +21,7 @@ mod hosted;
 mod hosts;
 mod in_kernel;
 mod network;
+mod path;
 mod plan;
 mod queue_counts;
 mod router;
@@ -34,6 +35,7 @@ pub use check::{Check, Checks};
 pub use error::{LabError, Unsupported};
 pub use hosted::{End, HostedCounts, HostedFlows, retransmissions};
 pub use in_kernel::Installer;
+pub use path::{Chain, Entry, FramePath, Judgement, Lateness, LinkPacket, Stamps, wait};
 pub use queue_counts::{FlowCounts, QueueCounts};
 pub use run::{Lab, Measured};
 pub use samples::LabSample;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, channel};
 use std::time;
 
-use fairlane_linux::nfqueue::{Copied, Setup};
-use fairlane_linux::{Firewall, QueueSocket, now};
+use fairlane_linux::{QueueSocket, now};
 use fairlane_outcome::{Cost, Expected, FlowRun, FlowSample, Run};
 use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::{KernelDiscipline, Scenario};
@@ -75,20 +74,7 @@ impl Lab {
         let tool = |name, option| Command::new(name).arg(option).stdout(Stdio::null()).stderr(Stdio::null()).status();
         tool("ip", "-V").map_err(|_| LabError::NoTool("ip", "iproute2"))?;
         let tried = plan.clone();
-        Node::new("lab-trial")?.run(move || {
-            tried.check_kernel()?;
-            let setup = Setup {
-                queue: 0,
-                copied: Copied::Headers,
-                max_packets: 1,
-                fail_open: false,
-                gso: false,
-                conntrack: false,
-            };
-            drop(QueueSocket::bind(&setup)?);
-            Firewall::find()?;
-            Ok(())
-        })?;
+        Node::new("lab-trial")?.run(move || tried.check_kernel())?;
         Ok(Self { plan, every: None, in_kernel: None })
     }
 
@@ -138,7 +124,7 @@ impl Lab {
         let plan = &self.plan;
         let began = now();
         allow_descriptors(2 * plan.flows.len() as u64 + DESCRIPTORS)?;
-        let network = Network::new(plan)?;
+        let network = Network::new(plan, self.in_kernel.is_some())?;
         // IPv6 may speak before both ends of an interface are up.
         let dropped_before = network.interface_drops()?;
         let seed = Seed::new(plan.scenario.seed).numbered(u64::from(run));
@@ -207,9 +193,11 @@ impl RunningParts {
         let routed = {
             let (plan, timeline) = (plan.clone(), timeline.clone());
             begin(&network.router, move |ready| {
-                let firewall = Firewall::find()?;
-                let router = LabRouter::new(&plan, seed, in_kernel, firewall)?;
-                install_rules(firewall)?;
+                let forwards = in_kernel.is_some();
+                let router = LabRouter::new(&plan, seed, in_kernel)?;
+                if forwards {
+                    install_rules()?;
+                }
                 ready();
                 router.run(&timeline)
             })

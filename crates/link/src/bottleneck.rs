@@ -107,6 +107,11 @@ impl<P: Packet, Q: Qdisc<P>, L: Line, O: LinkObserver<P>> Bottleneck<P, Q, L, O>
         &self.line
     }
 
+    /// Returns the line for changes.
+    pub const fn line_mut(&mut self) -> &mut L {
+        &mut self.line
+    }
+
     /// Returns the observer.
     #[must_use]
     pub const fn observer(&self) -> &O {
