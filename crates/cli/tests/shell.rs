@@ -6,6 +6,8 @@
 mod common;
 #[path = "shell/inside.rs"]
 mod inside;
+#[path = "shell/records.rs"]
+mod records;
 #[path = "shell/started.rs"]
 mod started;
 

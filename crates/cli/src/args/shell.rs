@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::shared::{Disciplines, Overrides, disciplines};
+use super::shared::{Disciplines, Overrides, PageFile, SeriesFile, disciplines};
 
 /// Run any program behind a scenario's link
 ///
@@ -65,6 +65,17 @@ pub(crate) struct ShellArgs {
     /// included; the first 128 bytes of each
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) page: PageFile,
+
+    #[command(flatten)]
+    pub(crate) series: SeriesFile,
+
+    /// Write a data file of flent (.flent.gz), which flent plots: the throughput of TCP and UDP in each direction,
+    /// every 200 ms or in the interval of --series
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) flent: Option<PathBuf>,
 
     /// Say nothing at the end, unless packets were late
     #[arg(long)]

@@ -4,6 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use fairlane_lab::Timeline;
 use fairlane_link::Bottleneck;
 use fairlane_linux::{Classifier, FlowsBy, FrameLine, LinkLayer, PacketNeeds};
 use fairlane_outcome::QueueRun;
@@ -14,6 +15,7 @@ use fairlane_traffic::ScenarioLine;
 
 use super::lateness::Lateness;
 use super::meter::{LinkFlow, LinkPacket, Meter};
+use super::sampling::Sampling;
 use super::stamps::Stamps;
 use crate::error::ShellError;
 use crate::relay::Judgement;
@@ -21,12 +23,16 @@ use crate::relay::Judgement;
 /// The interfaces of a direction, from and to.
 pub(crate) type Ends<'a> = [&'a str; 2];
 
+/// A queue with its link.
+pub(crate) type DirectionLink = Bottleneck<LinkPacket, BoxQdisc<LinkPacket>, ScenarioLine, Meter>;
+
 /// A queue and its link, between two interfaces.
 pub(crate) struct Direction {
     name: String,
     kind: &'static str,
     frames: FrameLine,
-    link: Bottleneck<LinkPacket, BoxQdisc<LinkPacket>, ScenarioLine, Meter>,
+    link: DirectionLink,
+    sampling: Sampling,
     classifier: Classifier,
     /// The time up to which all arrivals are known. The link is not moved beyond it, so that none comes too late.
     known: Time,
@@ -56,8 +62,14 @@ pub(crate) struct DirectionResults {
 
 impl Direction {
     /// Opens the interfaces of this thread's namespace. `seed` is that of the run, from which the simulator takes the
-    /// same random numbers.
-    pub(crate) fn open(side: &LinkSide, name: &str, [from, to]: Ends<'_>, seed: Seed) -> Result<Self, ShellError> {
+    /// same random numbers. The direction is sampled at the times of `timeline`.
+    pub(crate) fn open(
+        side: &LinkSide,
+        name: &str,
+        [from, to]: Ends<'_>,
+        seed: Seed,
+        timeline: Timeline,
+    ) -> Result<Self, ShellError> {
         let discipline = side.queue.build(&Host { rate: side.rate, seed: seed.named("queue").named(name) })?;
         let line = ScenarioLine::new(side, seed.named("wire").named(name));
         let needs = PacketNeeds::of(side.queue.config());
@@ -66,6 +78,7 @@ impl Direction {
             kind: side.queue.kind().name(),
             frames: FrameLine::open(from, to)?,
             link: Bottleneck::with_line(discipline, line, Meter::default()),
+            sampling: Sampling::new(timeline),
             classifier: Classifier { needs, ..Classifier::new(FlowsBy::FiveTuple, LinkLayer::default()) },
             known: Time::ZERO,
             lateness: Lateness::default(),
@@ -76,17 +89,19 @@ impl Direction {
     /// Takes packets that have arrived by `now` to the queue, each at the time at which the kernel received it. Returns
     /// `true` if there may be more.
     pub(crate) fn receive(&mut self, now: Time, clock: &Stamps) -> bool {
-        let Self { frames, link, classifier, other, known, .. } = self;
+        let Self { frames, link, sampling, classifier, other, known, .. } = self;
         let more = frames.receive(classifier, |received, packet| {
             if !is_unicast(&packet.flow_id()) {
                 return other.push(packet.id);
             }
             *known = clock.time_of(received, now).max(*known);
+            sampling.take(*known, link);
             let packet = link.observer_mut().admit(*known, packet);
             link.push(*known, packet);
         });
         if !more {
             *known = now.max(*known);
+            sampling.take(*known, link);
         }
         more
     }
@@ -127,13 +142,19 @@ impl Direction {
         Ok(())
     }
 
-    /// Returns the time of the next event.
+    /// Returns the time of the next event, or of the next sample.
     pub(crate) fn due(&self) -> Option<Time> {
-        self.link.next()
+        self.link.next().into_iter().chain(self.sampling.due()).min()
     }
 
-    /// Returns the counts up to `now`.
+    /// Returns the samples.
+    pub(crate) const fn sampling(&mut self) -> &mut Sampling {
+        &mut self.sampling
+    }
+
+    /// Takes the last samples, and returns the counts up to `now`.
     pub(crate) fn finish(&mut self, now: Time) -> DirectionResults {
+        self.sampling.take(now, &mut self.link);
         let rate = self.link.line().mean_rate(Time::ZERO, now);
         let (queue, flows) = self.link.observer_mut().finish(now, &self.name, self.kind, rate);
         let lost_frames = self.frames.overrun() + self.frames.refused();

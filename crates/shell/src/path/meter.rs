@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use fairlane_lab::{FlowCounts, QueueCounts};
 use fairlane_link::LinkObserver;
 use fairlane_linux::QueuedPacket;
-use fairlane_outcome::QueueRun;
+use fairlane_outcome::{FlowSample, QueueFlowRun, QueueRun};
 use fairlane_qdisc::headers::FlowId;
-use fairlane_qdisc::{Packet, Reason, Tagged, Time};
+use fairlane_qdisc::{Count, Packet, Reason, Tagged, Time};
 
-/// The most flows that are counted one by one; those that come later are counted with the last one.
+/// The most flows that are counted one by one; those that come later are counted together.
 const MOST_FLOWS: usize = 20_000;
 
 /// The arrival of a packet at the queue, and the number of its flow.
@@ -22,7 +22,8 @@ pub(crate) struct Entry {
 /// A flow of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkFlow {
-    pub(crate) name: FlowId,
+    /// `None` for the flows that are counted together.
+    pub(crate) name: Option<FlowId>,
     /// Bytes lost on the wire.
     pub(crate) lost_bytes: u64,
 }
@@ -34,8 +35,15 @@ pub(crate) type LinkPacket = Tagged<QueuedPacket, Entry>;
 #[derive(Debug)]
 pub(crate) struct Meter {
     queue: QueueCounts,
-    names: Vec<FlowId>,
+    /// By number; `None` for the flows that are counted together.
+    names: Vec<Option<FlowId>>,
     numbers: HashMap<FlowId, u32>,
+    /// The flows that have had events since the last sample, and the number of that sample by flow.
+    active: Vec<u32>,
+    sampled: Vec<u32>,
+    samples: u32,
+    /// Packets dropped before the queue.
+    policed: Count,
     /// The seconds in which the discipline dropped or marked packets, and the bytes that departed in each.
     signalled: Vec<(u64, u64)>,
     /// The present second, the bytes that have departed in it, and whether the discipline has dropped or marked any.
@@ -50,6 +58,10 @@ impl Default for Meter {
             queue: QueueCounts::new(0),
             names: Vec::new(),
             numbers: HashMap::new(),
+            active: Vec::new(),
+            sampled: Vec::new(),
+            samples: 0,
+            policed: Count::default(),
             signalled: Vec::new(),
             second: (0, 0, false),
             gone: Vec::new(),
@@ -69,13 +81,35 @@ impl Meter {
     }
 
     fn number(&mut self, name: FlowId) -> u32 {
-        if self.names.len() == MOST_FLOWS {
-            return MOST_FLOWS as u32 - 1;
+        if self.names.len() > MOST_FLOWS {
+            return MOST_FLOWS as u32;
         }
+        let together = self.names.len() == MOST_FLOWS;
         let number = self.queue.add_flow() as u32;
-        self.names.push(name);
-        self.numbers.insert(name, number);
+        self.names.push((!together).then_some(name));
+        self.sampled.push(u32::MAX);
+        if !together {
+            self.numbers.insert(name, number);
+        }
         number
+    }
+
+    /// Returns the names of the flows by number; `None` for those that are counted together.
+    pub(crate) fn names(&self) -> &[Option<FlowId>] {
+        &self.names
+    }
+
+    /// Returns the packets dropped before the queue.
+    pub(crate) const fn policed(&self) -> Count {
+        self.policed
+    }
+
+    /// Returns the counts of the flows that have had events since the last call.
+    pub(crate) fn sample(&mut self) -> Vec<FlowSample> {
+        self.samples += 1;
+        let flows = self.queue.flows();
+        self.active.sort_unstable();
+        self.active.drain(..).map(|flow| sample(flow, &flows[flow as usize])).collect()
     }
 
     /// Removes and returns the packets that were dropped or lost.
@@ -113,7 +147,28 @@ impl Meter {
     }
 
     fn flow(&mut self, packet: &LinkPacket) -> &mut FlowCounts {
+        let sampled = &mut self.sampled[packet.tag.flow as usize];
+        if *sampled != self.samples {
+            *sampled = self.samples;
+            self.active.push(packet.tag.flow);
+        }
         self.queue.flow(packet.tag.flow).expect("admit has added it")
+    }
+}
+
+/// Returns the counts of the flow of this number.
+fn sample(flow: u32, counts: &FlowCounts) -> FlowSample {
+    let QueueFlowRun { arrived, departed, departed_bytes, lost, dropped, .. } = counts.counts();
+    let bytes = departed_bytes - counts.lost_bytes();
+    FlowSample {
+        flow,
+        sent: *arrived,
+        delivered: departed - lost,
+        delivered_bytes: bytes,
+        unique_bytes: bytes,
+        dropped: dropped.iter().sum(),
+        lost: *lost,
+        ..FlowSample::default()
     }
 }
 
@@ -131,7 +186,9 @@ impl LinkObserver<LinkPacket> for Meter {
 
     fn dropped(&mut self, now: Time, packet: LinkPacket, reason: Reason) {
         self.flow(&packet).dropped(now, reason);
-        if reason != Reason::Policed {
+        if reason == Reason::Policed {
+            self.policed.add(packet.bytes());
+        } else {
             *self.second(now).1 = true;
         }
         self.gone.push(packet.packet.id);

@@ -4,6 +4,7 @@ mod capture;
 mod direction;
 mod lateness;
 mod meter;
+mod sampling;
 mod stamps;
 
 use std::io;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
+use fairlane_lab::Timeline;
 use fairlane_linux::now;
 use fairlane_outcome::QueueRun;
 use fairlane_qdisc::{Duration, Time};
@@ -26,7 +28,9 @@ pub use direction::Signalled;
 pub(crate) use direction::{Direction, Ends};
 pub use lateness::Lateness;
 pub(crate) use meter::LinkFlow;
+pub use sampling::LinkSample;
 
+use crate::path::sampling::FlowNumbers;
 use crate::path::stamps::Stamps;
 use crate::relay::{Answer, Contact, Gate, Judgement};
 
@@ -59,6 +63,10 @@ pub(crate) struct LinkPath {
     relay_wake: Arc<EventFd>,
     shared: Arc<Shared>,
     capture: Option<Capture>,
+    timeline: Timeline,
+    numbers: FlowNumbers,
+    /// Receives the samples; nobody, if it is closed.
+    samples: Sender<LinkSample>,
     start: Time,
 }
 
@@ -68,6 +76,8 @@ pub(crate) struct LinkResults {
     pub(crate) queues: [QueueRun; 2],
     /// The names of the flows that the queues number, of both.
     pub(crate) flows: [Vec<LinkFlow>; 2],
+    /// The number of each of these flows among those of both directions.
+    pub(crate) numbers: [Vec<u32>; 2],
     /// How late packets were delivered, in both directions.
     pub(crate) lateness: [Lateness; 2],
     /// Frames that were lost outside of the link.
@@ -85,8 +95,23 @@ impl LinkPath {
         relay_wake: Arc<EventFd>,
         shared: Arc<Shared>,
         capture: Option<Capture>,
+        (timeline, samples): (Timeline, Sender<LinkSample>),
     ) -> Self {
-        Self { down, up, gate, contacts, answers, relay_wake, shared, capture, start: now() }
+        let numbers = FlowNumbers::default();
+        Self {
+            down,
+            up,
+            gate,
+            contacts,
+            answers,
+            relay_wake,
+            shared,
+            capture,
+            timeline,
+            numbers,
+            samples,
+            start: now(),
+        }
     }
 
     /// Carries packets until the shell is over.
@@ -96,22 +121,30 @@ impl LinkPath {
         self.start = now();
         let mut stamps = Stamps::new(self.start);
         self.capture.iter_mut().try_for_each(|capture| capture.begin(stamps.zero()))?;
+        self.timeline.begin(Time::ZERO, Duration::ZERO, Time::MAX.since(Time::ZERO));
         while !self.shared.over.load(Ordering::Acquire) {
             let at = self.elapsed();
             stamps.follow(at, self.start);
             let more = self.down.receive(at, &stamps) | self.up.receive(at, &stamps);
             let pending = self.deliver(self.elapsed())?;
             self.take_answers()?;
+            self.tell_samples();
             if !more {
                 self.wait(pending)?;
             }
         }
         let at = self.elapsed();
         self.capture.take().map_or(Ok(()), Capture::finish)?;
+        self.timeline.cut(at);
         let (down, up) = (self.down.finish(at), self.up.finish(at));
+        self.tell_samples();
+        for (way, flows) in [&down.flows, &up.flows].into_iter().enumerate() {
+            self.numbers.complete(way, flows.len());
+        }
         Ok(LinkResults {
             queues: [down.queue, up.queue],
             flows: [down.flows, up.flows],
+            numbers: self.numbers.into_numbers(),
             lateness: [down.lateness, up.lateness],
             signalled: [down.signalled, up.signalled],
             lost_frames: down.lost_frames + up.lost_frames,
@@ -161,6 +194,14 @@ impl LinkPath {
             }
         }
         if any { self.up.flush().map(drop) } else { Ok(()) }
+    }
+
+    /// Passes on the samples that both directions have taken.
+    fn tell_samples(&mut self) {
+        while let Some(sample) = self.numbers.join([self.down.sampling(), self.up.sampling()]) {
+            // Nobody listens if the shell has failed.
+            let _ = self.samples.send(sample);
+        }
     }
 
     /// Waits for a packet, an answer, or the next event of the link.
