@@ -28,7 +28,7 @@ mod run;
 mod sys;
 
 pub use error::ShellError;
-pub use fairlane_lab::{HostedCounts, LabSample, Unsupported};
+pub use fairlane_lab::{HostedCounts, LabSample, Lateness, Unsupported};
 pub use outcome::FlowName;
-pub use path::{Lateness, LinkSample, Signalled};
+pub use path::{LinkSample, Signalled};
 pub use run::{Ended, Follow, Listen, Options, Shell};

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 
-use fairlane_lab::{HostedCounts, HostedFlows, Timeline};
+use fairlane_lab::{HostedCounts, HostedFlows, Lateness, Timeline};
 use fairlane_linux::rtnetlink::{Route, RouteSocket, VethEnd};
 use fairlane_outcome::Run;
 use fairlane_qdisc::{Duration, Seed};
@@ -28,7 +28,7 @@ use crate::error::{ShellError, setup};
 use crate::flows::RunningFlows;
 use crate::isolate::{INTERFACE, Inside, Interior, Message, TcpSettings, resolver};
 use crate::outcome::outcome;
-use crate::path::{Capture, Direction, Ends, Lateness, LinkPath, LinkResults, LinkSample, Shared, Signalled};
+use crate::path::{Capture, Direction, Ends, LinkPath, LinkResults, LinkSample, Shared, Signalled};
 use crate::plan::ShellPlan;
 use crate::relay::{Destinations, Gate, Namespace, OUT, Relay, Retransmitted, Served};
 use crate::sys::{foreground, set_foreground};

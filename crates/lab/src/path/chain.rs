@@ -27,6 +27,8 @@ pub struct Chain<M> {
 struct Collector<M> {
     meter: M,
     gone: Vec<u32>,
+    /// Packets dropped before the queue.
+    policed: Count,
 }
 
 impl<M: LinkObserver<LinkPacket>> Chain<M> {
@@ -41,7 +43,11 @@ impl<M: LinkObserver<LinkPacket>> Chain<M> {
         Ok(Self {
             hosts: HostLinks::default(),
             before: DelayLine::new(),
-            link: Bottleneck::with_line(discipline, wire, Collector { meter, gone: Vec::new() }),
+            link: Bottleneck::with_line(
+                discipline,
+                wire,
+                Collector { meter, gone: Vec::new(), policed: Count::default() },
+            ),
             after: DelayLine::new(),
             averages: (0.0, 0),
         })
@@ -116,16 +122,20 @@ impl<M: LinkObserver<LinkPacket>> Chain<M> {
         (self.averages.1 > 0).then(|| self.averages.0 / self.averages.1 as f64)
     }
 
-    /// Returns the state of the queue, and its counts since the start of the run.
+    /// Returns the state of the queue, and its counts since the start of the run. As in the simulator, packets that a
+    /// policer drops have arrived.
     #[must_use]
     pub fn sample(&self) -> QueueSample {
         let (queue, counters) = (self.link.queue(), self.link.queue().counters());
+        let policed = self.link.observer().policed;
+        let with =
+            |count: Count| Count { packets: count.packets + policed.packets, bytes: count.bytes + policed.bytes };
         let Status { packets, bytes, average, probability, .. } = queue.status();
         QueueSample {
             link: 0,
-            arrived: counters.arrived,
+            arrived: with(counters.arrived),
             departed: counters.departed,
-            dropped: counters.dropped_total(),
+            dropped: with(counters.dropped_total()),
             marked: counters.marked_total(),
             backlog: Count { packets: packets as u64, bytes },
             average,
@@ -160,6 +170,9 @@ impl<M: LinkObserver<LinkPacket>> LinkObserver<LinkPacket> for Collector<M> {
     }
 
     fn dropped(&mut self, now: Time, packet: LinkPacket, reason: Reason) {
+        if reason == Reason::Policed {
+            self.policed.add(packet.bytes());
+        }
         self.gone.push(packet.packet.id);
         self.meter.dropped(now, packet, reason);
     }

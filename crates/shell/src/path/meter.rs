@@ -2,22 +2,14 @@
 
 use std::collections::HashMap;
 
-use fairlane_lab::{FlowCounts, QueueCounts};
+use fairlane_lab::{FlowCounts, LinkPacket, QueueCounts};
 use fairlane_link::LinkObserver;
-use fairlane_linux::QueuedPacket;
 use fairlane_outcome::{FlowSample, QueueFlowRun, QueueRun};
 use fairlane_qdisc::headers::FlowId;
-use fairlane_qdisc::{Count, Packet, Reason, Tagged, Time};
+use fairlane_qdisc::{Packet, Reason, Time};
 
 /// The most flows that are counted one by one; those that come later are counted together.
 const MOST_FLOWS: usize = 20_000;
-
-/// The arrival of a packet at the queue, and the number of its flow.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    since: Time,
-    flow: u32,
-}
 
 /// A flow of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +19,6 @@ pub(crate) struct LinkFlow {
     /// Bytes lost on the wire.
     pub(crate) lost_bytes: u64,
 }
-
-/// A packet of the link.
-pub(crate) type LinkPacket = Tagged<QueuedPacket, Entry>;
 
 /// The counts since the start.
 #[derive(Debug)]
@@ -42,14 +31,10 @@ pub(crate) struct Meter {
     active: Vec<u32>,
     sampled: Vec<u32>,
     samples: u32,
-    /// Packets dropped before the queue.
-    policed: Count,
     /// The seconds in which the discipline dropped or marked packets, and the bytes that departed in each.
     signalled: Vec<(u64, u64)>,
     /// The present second, the bytes that have departed in it, and whether the discipline has dropped or marked any.
     second: (u64, u64, bool),
-    /// Packets that were dropped or lost since the last call of [`gone`](Self::gone).
-    gone: Vec<u32>,
 }
 
 impl Default for Meter {
@@ -61,26 +46,18 @@ impl Default for Meter {
             active: Vec::new(),
             sampled: Vec::new(),
             samples: 0,
-            policed: Count::default(),
             signalled: Vec::new(),
             second: (0, 0, false),
-            gone: Vec::new(),
         }
     }
 }
 
 impl Meter {
-    /// Returns `packet`, which arrives at `now`, with the number of its flow.
-    pub(crate) fn admit(&mut self, now: Time, packet: QueuedPacket) -> LinkPacket {
-        let name = packet.flow_id();
-        let flow = match self.numbers.get(&name) {
-            Some(number) => *number,
-            None => self.number(name),
-        };
-        Tagged::new(packet, Entry { since: now, flow })
-    }
-
-    fn number(&mut self, name: FlowId) -> u32 {
+    /// Returns the number of a flow.
+    pub(crate) fn number(&mut self, name: FlowId) -> u32 {
+        if let Some(number) = self.numbers.get(&name) {
+            return *number;
+        }
         if self.names.len() > MOST_FLOWS {
             return MOST_FLOWS as u32;
         }
@@ -99,22 +76,12 @@ impl Meter {
         &self.names
     }
 
-    /// Returns the packets dropped before the queue.
-    pub(crate) const fn policed(&self) -> Count {
-        self.policed
-    }
-
     /// Returns the counts of the flows that have had events since the last call.
     pub(crate) fn sample(&mut self) -> Vec<FlowSample> {
         self.samples += 1;
         let flows = self.queue.flows();
         self.active.sort_unstable();
         self.active.drain(..).map(|flow| sample(flow, &flows[flow as usize])).collect()
-    }
-
-    /// Removes and returns the packets that were dropped or lost.
-    pub(crate) fn gone(&mut self) -> std::vec::Drain<'_, u32> {
-        self.gone.drain(..)
     }
 
     /// Returns the counts up to `now`, of a queue of this name before a link of this rate, and its flows.
@@ -152,7 +119,7 @@ impl Meter {
             *sampled = self.samples;
             self.active.push(packet.tag.flow);
         }
-        self.queue.flow(packet.tag.flow).expect("admit has added it")
+        self.queue.flow(packet.tag.flow).expect("number has added it")
     }
 }
 
@@ -186,12 +153,9 @@ impl LinkObserver<LinkPacket> for Meter {
 
     fn dropped(&mut self, now: Time, packet: LinkPacket, reason: Reason) {
         self.flow(&packet).dropped(now, reason);
-        if reason == Reason::Policed {
-            self.policed.add(packet.bytes());
-        } else {
+        if reason != Reason::Policed {
             *self.second(now).1 = true;
         }
-        self.gone.push(packet.packet.id);
     }
 
     fn marked(&mut self, now: Time, packet: &LinkPacket, _reason: Reason) {
@@ -201,6 +165,5 @@ impl LinkObserver<LinkPacket> for Meter {
 
     fn lost(&mut self, _now: Time, packet: LinkPacket) {
         self.flow(&packet).lost(packet.bytes());
-        self.gone.push(packet.packet.id);
     }
 }

@@ -2,10 +2,8 @@
 
 mod capture;
 mod direction;
-mod lateness;
 mod meter;
 mod sampling;
-mod stamps;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,29 +11,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
-use fairlane_lab::Timeline;
+use fairlane_lab::{Judgement, Lateness, Stamps, Timeline, wait};
 use fairlane_linux::now;
 use fairlane_outcome::QueueRun;
 use fairlane_qdisc::{Duration, Time};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::EventFd;
 use nix::sys::prctl::set_timerslack;
-use nix::sys::time::TimeSpec;
 
 pub(crate) use capture::Capture;
 pub use direction::Signalled;
 pub(crate) use direction::{Direction, Ends};
-pub use lateness::Lateness;
 pub(crate) use meter::LinkFlow;
 pub use sampling::LinkSample;
 
 use crate::path::sampling::FlowNumbers;
-use crate::path::stamps::Stamps;
-use crate::relay::{Answer, Contact, Gate, Judgement};
-
-/// The time before an event from which the thread polls instead of sleeping: the kernel wakes it later than asked.
-const SPIN: Duration = Duration::from_nanos(100_000);
+use crate::relay::{Answer, Contact, Gate};
 
 /// The longest sleep, after which the thread looks whether it is to end.
 const MOST_SLEEP: Duration = Duration::from_millis(50);
@@ -208,19 +199,9 @@ impl LinkPath {
     fn wait(&self, pending: bool) -> io::Result<()> {
         let at = self.elapsed();
         let due = [self.down.due(), self.up.due()].into_iter().flatten().min();
-        let until = due.map_or(MOST_SLEEP, |due| due.since(at));
-        // The thread polls for the rest of the time.
-        let Some(until) = until.as_nanos().checked_sub(SPIN.as_nanos()).filter(|nanos| *nanos > 0) else {
-            return Ok(());
-        };
-        let most = if pending { RETRY } else { MOST_SLEEP };
-        let timeout = TimeSpec::new(0, until.min(most.as_nanos()) as i64);
         let sources: [BorrowedFd<'_>; 3] = [self.down.as_fd(), self.up.as_fd(), self.shared.wake.as_fd()];
         let mut ready = sources.map(|source| PollFd::new(source, PollFlags::POLLIN));
-        match ppoll(&mut ready, Some(timeout), None) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        wait(&mut ready, due.map(|due| due.since(at)), if pending { RETRY } else { MOST_SLEEP })?;
         if ready[2].any() == Some(true) {
             // Another thread may have read it, which cannot be.
             let _ = self.shared.wake.read();

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use fairlane_lab::{LabSample, SampleTimes, Timeline};
+use fairlane_lab::{Chain, LabSample, SampleTimes, Timeline};
 use fairlane_outcome::{FlowSample, QueueSample};
 use fairlane_qdisc::headers::FlowId;
-use fairlane_qdisc::{Count, Duration, Qdisc, Time};
+use fairlane_qdisc::{Duration, Time};
 
-use super::direction::DirectionLink;
+use super::meter::Meter;
 use crate::outcome::FlowName;
 
 /// The counts of a link from its start to a sample time.
@@ -53,12 +53,12 @@ impl Sampling {
     }
 
     /// Takes the samples that are due by `now`, each at its own time. All packets that arrived before are in the link.
-    pub(crate) fn take(&mut self, now: Time, link: &mut DirectionLink) {
+    pub(crate) fn take(&mut self, now: Time, link: &mut Chain<Meter>) {
         while let Some(at) = self.times.take_due(now, &self.timeline) {
             link.advance(at);
-            let queue = state(link);
-            let flows = link.observer_mut().sample();
-            let new_flows = link.observer().names()[self.flows..].to_vec();
+            let queue = link.sample();
+            let flows = link.meter_mut().sample();
+            let new_flows = link.meter().names()[self.flows..].to_vec();
             self.flows += new_flows.len();
             self.taken.push_back(DirectionSample { at, queue, flows, new_flows });
         }
@@ -106,22 +106,5 @@ impl FlowNumbers {
         let from = self.next;
         self.next += flows as u32;
         self.numbers[way].extend(from..self.next);
-    }
-}
-
-/// Returns the state of a queue. As in the simulator, packets that a policer drops have arrived.
-fn state(link: &DirectionLink) -> QueueSample {
-    let (queue, policed) = (link.queue(), link.observer().policed());
-    let counters = queue.counters();
-    let with = |count: Count| Count { packets: count.packets + policed.packets, bytes: count.bytes + policed.bytes };
-    QueueSample {
-        link: 0,
-        arrived: with(counters.arrived),
-        departed: counters.departed,
-        dropped: with(counters.dropped_total()),
-        marked: counters.marked_total(),
-        backlog: Count { packets: queue.packets() as u64, bytes: queue.bytes() },
-        average: queue.average(),
-        probability: queue.probability(),
     }
 }
