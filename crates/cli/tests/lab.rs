@@ -131,7 +131,7 @@ fn few_flows_are_protected_less() {
 #[test]
 fn what_the_lab_cannot_do_has_its_place_in_the_file() {
     let (place, file) = Place::with_small();
-    let frames = "aggregation = { packets = 4, access = \"1ms\" }";
+    let frames = "aggregation = { packets = 4, thin_acks = true }";
     let framed = place.write("framed.toml", &SMALL.replace("delay = \"1ms\"", frames));
     let told = |args: &[&str]| {
         let output = fairlane(args);
@@ -140,13 +140,13 @@ fn what_the_lab_cannot_do_has_its_place_in_the_file() {
         stderr
     };
     let stderr = told(&["lab", &framed]);
-    let message = "framed.toml:7:15: bottleneck.aggregation: the lab's link sends packets one by one; leave it out";
+    let message = "framed.toml:7:15: bottleneck.aggregation.thin_acks: an emulated link sends all acknowledgements; set it to false";
     assert!(stderr.contains(message), "{stderr}");
     let stderr = told(&["lab", &file, "--set", "flows.cbr.packet=20b"]);
     assert!(stderr.contains("--set flows.cbr.packet=20b"), "{stderr}");
     let shaped = place.write("shaped.toml", &SMALL.replace("delay = \"1ms\"", "shaper = { rate = \"800kbit\" }"));
     let stderr = told(&["lab", &shaped]);
-    assert!(stderr.contains("shaped.toml:7:10: bottleneck.shaper: the lab's link has no shaper"), "{stderr}");
+    assert!(stderr.contains("shaped.toml:7:10: bottleneck.shaper: an emulated link has no shaper"), "{stderr}");
     // A key that is missing from the file is reported at the table that it belongs to.
     let tahoe = place.write("tahoe.toml", &SMALL.replace("count = 3", "count = 3\ncc = \"tahoe\""));
     let stderr = told(&["lab", &tahoe]);

@@ -19,15 +19,23 @@ pub struct Unsupported {
     pub help: String,
 }
 
+impl Unsupported {
+    /// Returns the restriction of a key, with the remedy.
+    #[must_use]
+    pub fn new(key: &str, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { key: key.to_owned(), message: message.into(), help: help.into() }
+    }
+}
+
 /// A reason why the lab cannot run, or why a run has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The scenario needs something that the lab does not support.
     #[error(transparent)]
     Scenario(#[from] Unsupported),
-    /// The user may not create network namespaces.
-    #[error("the lab creates network namespaces, which needs more rights: run it as root")]
-    NotPermitted,
+    /// This user may not create namespaces, with the reason and the remedy.
+    #[error("the lab needs network namespaces, and this user may not create one: {0}")]
+    NotPermitted(String),
     /// A required program is missing: its name and its package.
     #[error("the lab needs {0}, which is missing: install {1}")]
     NoTool(&'static str, &'static str),

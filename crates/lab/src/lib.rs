@@ -20,6 +20,7 @@ mod error;
 mod hosted;
 mod hosts;
 mod in_kernel;
+mod link;
 mod network;
 mod path;
 mod plan;
@@ -28,6 +29,7 @@ mod router;
 mod run;
 mod samples;
 mod timeline;
+mod user_namespace;
 mod verify;
 
 pub use address::IpVersion;
@@ -35,11 +37,13 @@ pub use check::{Check, Checks};
 pub use error::{LabError, Unsupported};
 pub use hosted::{End, HostedCounts, HostedFlows, retransmissions};
 pub use in_kernel::Installer;
+pub use link::check_link;
 pub use path::{Chain, Entry, FramePath, Judgement, Lateness, LinkPacket, Stamps, wait};
 pub use queue_counts::{FlowCounts, QueueCounts};
 pub use run::{Lab, Measured};
 pub use samples::LabSample;
 pub use timeline::{SampleTimes, Timeline};
+pub use user_namespace::{enter_user_namespace, namespace_refusal};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
