@@ -25,8 +25,7 @@ fn turn() -> MutexGuard<'static, ()> {
 }
 
 /// Parts of the errors of a machine that cannot run the lab, with what it lacks.
-const IMPOSSIBLE: [(&str, &str); 4] =
-    [("run it as root", "root"), ("the lab needs", "iptables"), ("CAP_NET_ADMIN", "root"), ("NFQUEUE", "nfqueue")];
+const IMPOSSIBLE: [(&str, &str); 2] = [("may not create one", "userns"), ("the lab needs ip, which is missing", "ip")];
 
 /// Runs `fairlane lab` in a guest and returns its outcomes; `None`, with a message, where guests cannot run.
 fn outcomes(args: &[&str]) -> Option<Vec<Value>> {

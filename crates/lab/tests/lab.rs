@@ -29,7 +29,7 @@ fn lab(text: &str) -> Option<Lab> {
         Ok(lab) => Some(lab),
         Err(error) => {
             let requirement = match &error {
-                LabError::NotPermitted(_) => "root",
+                LabError::NotPermitted(_) => "userns",
                 LabError::NoTool("ip", _) => "ip",
                 _ => panic!("{error}"),
             };
