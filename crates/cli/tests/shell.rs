@@ -6,6 +6,8 @@
 mod common;
 #[path = "shell/inside.rs"]
 mod inside;
+#[path = "shell/records.rs"]
+mod records;
 #[path = "shell/started.rs"]
 mod started;
 
@@ -310,6 +312,29 @@ fn a_command_runs_once_with_each_discipline() {
     assert_eq!((interrupted.status.code(), &interrupted.stdout[..]), (Some(128 + 2), &b"one\n"[..]));
     let flows = value["outcomes"][0]["flows"].as_array().unwrap();
     assert!(flows.iter().any(|flow| flow["name"].as_str().unwrap().starts_with("udp 198.18.0.1:")), "{text}");
+}
+
+/// A link of real programs needs no flows of the simulator. Would catch a file that is refused for their absence, flows
+/// that are asked for and do not run, and a run without any.
+#[test]
+fn a_file_may_have_links_alone() {
+    let place = started::place();
+    let file = place.write("link.toml", "[bottleneck]\nrate = \"10mbit\"\ndelay = \"1ms\"\n");
+    for (arguments, part) in [
+        (
+            &["shell", &file, "--flows", "--", "true"][..],
+            "the scenario's own flows are asked for (--flows), and it has none",
+        ),
+        (&["run", &file], "`duration` is missing"),
+        (&["run", &file, "--set", "duration=1s"], "`flows` is missing"),
+        (&["check", &file], "`flows` is missing"),
+    ] {
+        let output = common::fairlane(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(part), "{arguments:?}: {said}");
+    }
+    let Some(output) = shell(&[&file], &["true"]) else { return };
+    assert!(output.status.success(), "{output:?}");
 }
 
 /// Would catch a part of the scenario that is left out without a word.

@@ -67,16 +67,17 @@ impl IpVersion {
         }
     }
 
-    /// Returns the address of the router's or of the hosts' interface on `side`.
-    pub(crate) fn interface(self, side: Side, router: bool) -> String {
-        let (link, host) = (if side == Side::Left { 1 } else { 2 }, if router { 2 } else { 1 });
-        match self {
-            Self::V4 => format!("10.77.{link}.{host}"),
-            Self::V6 => format!("fd00:77:{link}::{host}"),
+    /// Returns the address of the hosts' interface on `side`.
+    pub(crate) const fn interface(self, side: Side) -> &'static str {
+        match (self, side) {
+            (Self::V4, Side::Left) => "10.77.0.1",
+            (Self::V4, Side::Right) => "10.77.0.2",
+            (Self::V6, Side::Left) => "fd00:77::1",
+            (Self::V6, Side::Right) => "fd00:77::2",
         }
     }
 
-    /// Returns the length of the prefix that an interface shares with the router's.
+    /// Returns the length of the prefix that both interfaces share.
     pub(crate) const fn link_prefix(self) -> u8 {
         match self {
             Self::V4 => 24,

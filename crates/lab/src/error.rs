@@ -2,7 +2,8 @@
 
 use std::io;
 
-use fairlane_linux::{BindError, RuleError};
+use fairlane_linux::{BindError, BridgeError, RuleError};
+use fairlane_qdisc::ParameterError;
 
 use crate::check::Checks;
 
@@ -18,25 +19,39 @@ pub struct Unsupported {
     pub help: String,
 }
 
+impl Unsupported {
+    /// Returns the restriction of a key, with the remedy.
+    #[must_use]
+    pub fn new(key: &str, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { key: key.to_owned(), message: message.into(), help: help.into() }
+    }
+}
+
 /// A reason why the lab cannot run, or why a run has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The scenario needs something that the lab does not support.
     #[error(transparent)]
     Scenario(#[from] Unsupported),
-    /// The user may not create network namespaces.
-    #[error("the lab creates network namespaces, which needs more rights: run it as root")]
-    NotPermitted,
+    /// This user may not create namespaces, with the reason and the remedy.
+    #[error("the lab needs network namespaces, and this user may not create one: {0}")]
+    NotPermitted(String),
     /// A required program is missing: its name and its package.
     #[error("the lab needs {0}, which is missing: install {1}")]
     NoTool(&'static str, &'static str),
     /// The kernel or a tool refused a step of the setup.
     #[error("the lab cannot be set up: {0}: {1}")]
     Setup(String, #[source] io::Error),
-    /// The queue cannot be bound.
+    /// The discipline cannot be built.
+    #[error(transparent)]
+    Discipline(#[from] ParameterError),
+    /// The frames of the link cannot be received or sent.
+    #[error(transparent)]
+    Frames(#[from] BridgeError),
+    /// The NFQUEUE in front of a discipline of the kernel, or behind it, cannot be bound.
     #[error(transparent)]
     Queue(#[from] BindError),
-    /// The rules that send packets to the queue cannot be installed.
+    /// The rules that send packets to the NFQUEUE cannot be installed.
     #[error(transparent)]
     Rules(#[from] RuleError),
     /// The kernel does not have its own discipline of this name.

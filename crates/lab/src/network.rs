@@ -23,6 +23,10 @@ pub(crate) const ROUTER: [&str; 2] = ["r0", "r1"];
 /// The interfaces of the hosts on the left and on the right.
 const HOSTS: [&str; 2] = ["s0", "d0"];
 
+/// The hardware addresses of the hosts' interfaces, and that of both of the router's.
+const HARDWARE: [&str; 2] = ["02:00:00:00:01:01", "02:00:00:00:02:01"];
+const ROUTER_HARDWARE: &str = "02:00:00:00:00:02";
+
 /// The definition of a flow, the same as in the simulator.
 pub(crate) const FLOWS: FlowsBy = FlowsBy::FiveTuple;
 
@@ -30,8 +34,8 @@ pub(crate) const FLOWS: FlowsBy = FlowsBy::FiveTuple;
 pub(crate) const MARKS: u32 = 0x6000_0000;
 pub(crate) const CE_BIT: u32 = 0x4000_0000;
 
-/// The NFQUEUEs of packets to the right and of packets to the left.
-pub(crate) const QUEUES: [u16; 2] = [0, 1];
+/// The NFQUEUE of packets to the right, in front of the kernel's own discipline.
+pub(crate) const ENTRANCE: u16 = 0;
 
 /// The connected namespaces. Dropping it removes them.
 pub(crate) struct Network {
@@ -41,8 +45,8 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Creates the network without the rules of [`install_rules`].
-    pub(crate) fn new(plan: &LabPlan) -> Result<Self, LabError> {
+    /// Creates the network. Where the kernel `forwards` packets to the right, [`install_rules`] has to follow.
+    pub(crate) fn new(plan: &LabPlan, forwards: bool) -> Result<Self, LabError> {
         let network =
             Self { left: Node::new("lab-left")?, router: Node::new("lab-router")?, right: Node::new("lab-right")? };
         let ip_version = plan.ip_version;
@@ -55,7 +59,7 @@ impl Network {
                 ip("link set lo up\n")
             })?;
         }
-        network.join(plan)?;
+        network.join(plan, forwards)?;
         let sack = plan.sack;
         for (node, side) in [(&network.left, Side::Left), (&network.right, Side::Right)] {
             let routes = ecn_routes(plan, side);
@@ -79,30 +83,53 @@ impl Network {
         [&self.left, &self.router, &self.right]
     }
 
-    /// Connects the namespaces. Neighbour entries are permanent, so that no packet waits for ARP.
-    fn join(&self, plan: &LabPlan) -> Result<(), LabError> {
+    /// Connects the namespaces. Neighbour entries are permanent, so that no packet waits for ARP. Hosts send their
+    /// frames to those of the other side; only frames that the kernel `forwards` are addressed to the router.
+    fn join(&self, plan: &LabPlan, forwards: bool) -> Result<(), LabError> {
         let (left, right, mtu, ip_version) = (self.left.id(), self.right.id(), plan.mtu, plan.ip_version);
+        let [left_mac, right_mac] = HARDWARE;
         let pairs = format!(
             "\
-link add r0 mtu {mtu} address 02:00:00:00:01:02 type veth peer name s0 mtu {mtu} address 02:00:00:00:01:01 netns {left}
-link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu} address 02:00:00:00:02:01 netns {right}
+link add r0 mtu {mtu} address {ROUTER_HARDWARE} type veth peer name s0 mtu {mtu} address {left_mac} netns {left}
+link add r1 mtu {mtu} address {ROUTER_HARDWARE} type veth peer name d0 mtu {mtu} address {right_mac} netns {right}
 "
         );
         self.router.run(move || {
             ip(&pairs)?;
-            for (interface, side) in ROUTER.into_iter().zip([Side::Left, Side::Right]) {
-                up(interface, ip_version, side, true)?;
-                ip(&format!("route add {} via {}\n", ip_version.hosts(side), ip_version.interface(side, false)))?;
+            ROUTER.into_iter().try_for_each(up)?;
+            if !forwards {
+                return Ok(());
             }
+            let (hosts, gateway) = (ip_version.hosts(Side::Right), ip_version.interface(Side::Right));
+            ip(&format!(
+                "\
+neighbour replace {gateway} lladdr {right_mac} dev r1 nud permanent
+route add {hosts} via {gateway} dev r1 onlink
+"
+            ))?;
             sysctl("net/ipv4/ip_forward", "1")?;
             if ip_version == IpVersion::V6 { sysctl("net/ipv6/conf/all/forwarding", "1") } else { Ok(()) }
         })?;
         // Every address of the hosts of a side is local there.
         for (interface, side) in HOSTS.into_iter().zip([Side::Left, Side::Right]) {
+            let neighbour = match side {
+                Side::Left if forwards => ROUTER_HARDWARE,
+                Side::Left => right_mac,
+                Side::Right => left_mac,
+            };
             self.hosts(side).run(move || {
-                up(interface, ip_version, side, false)?;
-                let (hosts, router) = (ip_version.hosts(side), ip_version.interface(side, true));
-                ip(&format!("route add local {hosts} dev lo\nroute add default via {router}\n"))?;
+                up(interface)?;
+                let (address, prefix) = (ip_version.interface(side), ip_version.link_prefix());
+                let (hosts, gateway) = (ip_version.hosts(side), ip_version.interface(side.other()));
+                let at_once = if ip_version == IpVersion::V6 { " nodad" } else { "" };
+                ip(&format!(
+                    "\
+address add {address}/{prefix} dev {interface}{at_once}
+neighbour replace {gateway} lladdr {neighbour} dev {interface} nud permanent
+route add local {hosts} dev lo
+route add default via {gateway}
+"
+                ))?;
                 // Unlike IPv4, IPv6 lets a socket have such an address only with this.
                 if ip_version == IpVersion::V6 { sysctl("net/ipv6/ip_nonlocal_bind", "1") } else { Ok(()) }
             })?;
@@ -123,12 +150,10 @@ link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu}
     }
 }
 
-/// Installs the rules that send packets to the queues. Called in the router's namespace.
-pub(crate) fn install_rules(firewall: Firewall) -> Result<(), LabError> {
-    let bits = MarkBits::new(MARKS)?;
-    for (queue, interface) in QUEUES.into_iter().zip([ROUTER[1], ROUTER[0]]) {
-        firewall.install(&Rules::new(queue, &[interface.to_owned()], bits)?)?;
-    }
+/// Installs the rules that send packets to the right to the [`ENTRANCE`]. Called in the router's namespace.
+pub(crate) fn install_rules() -> Result<(), LabError> {
+    let [_, right] = ROUTER;
+    Firewall::find()?.install(&Rules::new(ENTRANCE, &[right.to_owned()], MarkBits::new(MARKS)?)?)?;
     Ok(())
 }
 
@@ -162,29 +187,19 @@ fn ipv6(interfaces: &str, ip_version: IpVersion) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Configures `interface` of the router or of the hosts, with segmentation offloads off.
-fn up(interface: &str, ip_version: IpVersion, side: Side, router: bool) -> Result<(), LabError> {
-    let (address, prefix) = (ip_version.interface(side, router), ip_version.link_prefix());
-    let (neighbour, link) = (ip_version.interface(side, !router), if side == Side::Left { 1 } else { 2 });
-    let hardware = format!("02:00:00:00:0{link}:0{}", if router { 1 } else { 2 });
-    let at_once = if ip_version == IpVersion::V6 { " nodad" } else { "" };
-    ip(&format!(
-        "\
-address add {address}/{prefix} dev {interface}{at_once}
-link set {interface} up
-neighbour replace {neighbour} lladdr {hardware} dev {interface} nud permanent
-"
-    ))?;
+/// Sets `interface` up, with segmentation offloads off.
+fn up(interface: &'static str) -> Result<(), LabError> {
+    ip(&format!("link set {interface} up\n"))?;
     switch_off(interface).map_err(setup(format!("offloads of {interface}")))
 }
 
 /// Returns ip(8)'s commands that let connections from `side` of flows with ECN ask for it.
 fn ecn_routes(plan: &LabPlan, side: Side) -> String {
-    let (router, ip_version) = (plan.ip_version.interface(side, true), plan.ip_version);
+    let (gateway, ip_version) = (plan.ip_version.interface(side.other()), plan.ip_version);
     let flows = (0..plan.flows.len() as u32).filter(|flow| plan.side(*flow) == side && plan.uses_ecn(*flow));
     let route = |flow| {
         let host: IpAddr = side.other().host(ip_version, flow);
-        format!("route add {host} via {router} features ecn\n")
+        format!("route add {host} via {gateway} features ecn\n")
     };
     flows.map(route).collect()
 }

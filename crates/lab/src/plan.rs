@@ -10,6 +10,7 @@ use fairlane_scenario::{
 
 use crate::address::{IpVersion, Side};
 use crate::error::{LabError, Unsupported};
+use crate::link::{check_kernel_side, check_link, of_link};
 
 /// The maximum number of flows. Each has a socket at both ends.
 const MAX_FLOWS: u32 = 1_000;
@@ -28,9 +29,6 @@ const LARGEST_TCP_HEADER: u32 = 80;
 
 /// The minimum MTU of the interfaces: that of Ethernet.
 const USUAL_MTU: u32 = 1_500;
-
-/// The name of the link in the dumbbell shorthand.
-const BOTTLENECK: &str = "bottleneck";
 
 /// A scenario that the lab supports.
 #[derive(Clone, Debug)]
@@ -58,7 +56,7 @@ impl LabPlan {
     /// Checks the flows of `scenario`, whose link is another's.
     pub(crate) fn hosted(scenario: &Scenario, ip_version: IpVersion) -> Result<Self, Unsupported> {
         let [link] = &scenario.links[..] else {
-            return Err(cannot(
+            return Err(Unsupported::new(
                 "links",
                 "the lab supports one link between two nodes",
                 "simulate networks: fairlane run",
@@ -69,7 +67,7 @@ impl LabPlan {
         let flows: Vec<(usize, u32)> = scenario.flows.iter().enumerate().flat_map(numbered).collect();
         if flows.len() as u64 > u64::from(MAX_FLOWS) {
             let message = format!("{} flows exceed the maximum of the lab, {MAX_FLOWS}", flows.len());
-            return Err(cannot("flows", message, "simulate many flows: fairlane run"));
+            return Err(Unsupported::new("flows", message, "simulate many flows: fairlane run"));
         }
         let largest = scenario.flows.iter().map(|group| largest_packet(group, ip_version)).max().unwrap_or(0);
         Ok(Self {
@@ -83,22 +81,20 @@ impl LabPlan {
         })
     }
 
+    /// Checks that a discipline of the kernel can be in front of the link.
+    pub(crate) fn check_kernel_link(&self) -> Result<(), Unsupported> {
+        check_kernel_side(&self.link, &self.link.forward)
+    }
+
     /// Returns the kernel's discipline that corresponds to that of the queue.
     pub(crate) fn kernel_discipline(&self) -> Result<KernelDiscipline, Unsupported> {
-        let LinkSide { queue, rate, wire, .. } = &self.link.forward;
-        if wire.rates.is_some() {
-            let help = "measure the library's discipline, or simulate it: fairlane run";
-            return Err(cannot(
-                &of_link(&self.link, "rate"),
-                "a link with a discipline of the kernel has one rate",
-                help,
-            ));
-        }
+        self.check_kernel_link()?;
+        let LinkSide { queue, rate, .. } = &self.link.forward;
         let packet = self.scenario.flows.iter().map(|group| group.packet.get()).max().unwrap_or(1);
         KernelDiscipline::new(queue.config(), *rate, packet).ok_or_else(|| {
             let message = format!("the kernel has no {} with these parameters", queue.kind());
             let help = "it has droptail, red, choke, sfb, sfq, codel, fq-codel, pie, fq-pie, cake and dualpi2";
-            cannot(&of_link(&self.link, "queue.kind"), message, help)
+            Unsupported::new(&of_link(&self.link, "queue.kind"), message, help)
         })
     }
 
@@ -111,7 +107,7 @@ impl LabPlan {
             if !known.split_whitespace().any(|name| name == wanted) {
                 let message = format!("this kernel has no congestion control \"{wanted}\"");
                 let help = format!("it has {}", known.split_whitespace().collect::<Vec<_>>().join(", "));
-                return Err(cannot(&of_group(group, "cc"), message, help).into());
+                return Err(Unsupported::new(&of_group(group, "cc"), message, help).into());
             }
         }
         Ok(())
@@ -289,34 +285,11 @@ fn check_load(scenario: &Scenario, link: &Link) -> Result<(), Unsupported> {
         _ => of_link(link, "rate"),
     };
     let message = format!("about {:.0} packets per second exceed the maximum of the lab, {MAX_PACKETS}", udp + tcp);
-    Err(cannot(&key, message, "reduce the rate of the link and the load in proportion"))
-}
-
-fn check_link(link: &Link) -> Result<(), Unsupported> {
-    check_side(&link.forward, &of_link(link, ""))?;
-    check_side(&link.reverse, &of_link(link, "reverse."))
-}
-
-/// Checks one direction of a link. `before` is the prefix of its keys.
-fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
-    let refuse = |key: &str, message: &str| {
-        Err(cannot(&format!("{before}{key}"), message, "leave it out here, or simulate it: fairlane run"))
-    };
-    let wire = &side.wire;
-    if wire.rates.as_ref().is_some_and(|rates| !rates.opportunities().is_empty()) {
-        return refuse("rate.opportunities", "the lab's link sends at rates");
-    }
-    if wire.policer.is_some() {
-        return refuse("policer", "the lab's link drops packets at its queue only");
-    }
-    if wire.aggregation.is_some() {
-        return refuse("aggregation", "the lab's link sends packets one by one");
-    }
-    Ok(())
+    Err(Unsupported::new(&key, message, "reduce the rate of the link and the load in proportion"))
 }
 
 fn check_group(group: &FlowGroup, ip_version: IpVersion) -> Result<(), Unsupported> {
-    let refuse = |key: &str, message: &str, help: &str| Err(cannot(&of_group(group, key), message, help));
+    let refuse = |key: &str, message: &str, help: &str| Err(Unsupported::new(&of_group(group, key), message, help));
     let simulated = match tcp_of(group).map(|tcp| &tcp.application) {
         Some(Application::Web(_)) => "pages of objects",
         Some(Application::Video(_)) => "adaptive video",
@@ -347,7 +320,7 @@ fn check_group(group: &FlowGroup, ip_version: IpVersion) -> Result<(), Unsupport
     let [least, most] = sizes;
     if !(least..=most).contains(&group.packet.get()) {
         let message = format!("the lab does not support packets of {} bytes", group.packet.get());
-        return Err(cannot(&of_group(group, "packet"), message, format!("choose {least}b to {most}b")));
+        return Err(Unsupported::new(&of_group(group, "packet"), message, format!("choose {least}b to {most}b")));
     }
     Ok(())
 }
@@ -357,17 +330,9 @@ fn check_access(access: &Access, group: &FlowGroup) -> Result<(), Unsupported> {
         return Ok(());
     }
     let message = format!("hosts of the lab have a droptail queue, not {}", access.queue.kind());
-    Err(cannot("access.queue", message, "manage only the bottleneck's queue, or simulate it: fairlane run"))
-}
-
-fn of_link(link: &Link, key: &str) -> String {
-    if link.name == BOTTLENECK { format!("{BOTTLENECK}.{key}") } else { format!("links.{}.{key}", link.name) }
+    Err(Unsupported::new("access.queue", message, "manage only the bottleneck's queue, or simulate it: fairlane run"))
 }
 
 fn of_group(group: &FlowGroup, key: &str) -> String {
     format!("flows.{}.{key}", group.name)
-}
-
-fn cannot(key: &str, message: impl Into<String>, help: impl Into<String>) -> Unsupported {
-    Unsupported { key: key.to_owned(), message: message.into(), help: help.into() }
 }

@@ -82,7 +82,8 @@ impl FlowCounts {
     }
 
     /// Returns the counts of packets. Their mean in the queue is 0.
-    pub(crate) const fn counts(&self) -> &QueueFlowRun {
+    #[must_use]
+    pub const fn counts(&self) -> &QueueFlowRun {
         &self.counts
     }
 }

@@ -1,44 +1,38 @@
 //! The router between the hosts: both directions, in one thread.
 
-mod direction;
-mod host_link;
 mod kernel_direction;
 mod kernel_link;
-mod meter;
-mod wire;
+pub(crate) mod meter;
 
 use std::io;
 use std::mem;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use fairlane_linux::{
-    Classifier, DelayHistogram, Firewall, LinkLayer, MarkBits, Marking, PacketNeeds, QueueSocket, QueuedPacket, now,
-};
+use fairlane_linux::{QueueSocket, QueuedPacket, now};
 use fairlane_outcome::{QueueRun, QueueSample};
-use fairlane_qdisc::{Duration, ParameterError, Seed, Time};
+use fairlane_qdisc::headers::FlowId;
+use fairlane_qdisc::{Duration, Packet, Seed, Time};
 use fairlane_scenario::{Access, LinkSide};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::prctl::set_timerslack;
-use nix::sys::time::TimeSpec;
+use nix::poll::{PollFd, PollFlags};
 
-use crate::address::Side;
+use crate::address::{Side, flow_of};
 use crate::error::LabError;
 use crate::in_kernel::InKernel;
-use crate::network::queue_port::{PacketCounts, QueuePort};
-use crate::network::{CE_BIT, FLOWS, MARKS, QUEUES};
+use crate::network::ROUTER;
+use crate::path::{Chain, FramePath, HostLink, HostLinks, Judgement, Lateness, Stamps, Waits, Wire};
 use crate::plan::LabPlan;
-use crate::router::direction::Direction;
-use crate::router::host_link::HostLink;
 use crate::router::kernel_direction::KernelDirection;
 use crate::router::meter::Meter;
-use crate::router::wire::Wire;
 use crate::timeline::{SampleTimes, Timeline};
 
 /// The longest wait before the thread checks whether the run has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-pub(crate) const MARKING: Marking = Marking::ByRule(CE_BIT);
+/// The interval between attempts to send frames that the kernel has not accepted.
+const RETRY: Duration = Duration::from_millis(1);
+
+/// The IP protocol number of ICMPv6.
+const ICMPV6: u8 = 58;
 
 /// The state at one sample time.
 pub(crate) struct RouterSample {
@@ -63,58 +57,66 @@ pub(crate) struct RouterResults {
     pub(crate) ways: Vec<WayResults>,
     /// The size of the largest packet in bytes.
     pub(crate) largest: u32,
-    /// Packets that the kernel dropped instead of handing them over.
-    pub(crate) lost_in_kernel: u64,
+    /// Packets dropped outside of the queues, since the machine was too slow.
+    pub(crate) lost_outside: u64,
     /// Packets that belong to no flow.
     pub(crate) unclassified: u64,
     /// Packets handed over in both directions since the start of the router.
     pub(crate) packets: u64,
 }
 
-/// The lab's router, with its queues bound.
+/// The lab's router.
 pub(crate) struct LabRouter {
     /// To the right, and to the left.
     ways: [LabWay; 2],
     counts: PacketCounts,
 }
 
-/// A way with the names of its results.
+/// A way with its place.
 struct LabWay {
     /// The side from which its packets come.
     from: Side,
-    way: Box<dyn MeasuredWay>,
+    way: Box<dyn Way>,
     /// True for the way that carries data, which is measured.
     carries_data: bool,
-    name: String,
-    side: LinkSide,
+}
+
+/// The packets that the router has seen.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct PacketCounts {
+    /// The size of the largest packet in bytes.
+    pub(crate) largest: u32,
+    /// Packets that belong to no flow.
+    pub(crate) unclassified: u64,
+    /// All packets.
+    pub(crate) packets: u64,
 }
 
 /// The way of packets through the router in one direction.
 pub(crate) trait Way {
-    /// Receives packets. Returns `true` if there may be more.
-    fn receive(&mut self, counts: &mut PacketCounts) -> io::Result<bool>;
+    /// Receives packets that have arrived by `now`. Returns `true` if there may be more.
+    fn receive(&mut self, now: Time, clock: &Stamps, counts: &mut PacketCounts) -> io::Result<bool>;
+    /// Returns the time up to which all arrivals are known.
+    fn known(&self) -> Time;
     /// Processes all events up to `now`.
     fn advance(&mut self, now: Time) -> io::Result<()>;
-    /// Hands the kernel the verdicts on packets.
-    fn flush(&mut self) -> io::Result<()>;
+    /// Processes all events up to the known time, and hands packets over. Returns `true` if the kernel has not accepted
+    /// all.
+    fn deliver(&mut self) -> io::Result<bool>;
     /// Returns the time of the next event.
     fn due(&self) -> Option<Time>;
     /// Returns the sockets on which packets come.
     fn sockets(&self) -> Vec<BorrowedFd<'_>>;
-    /// Returns the number of packets that the kernel dropped instead of handing them over.
-    fn lost_in_kernel(&self) -> u64;
-}
-
-/// A way whose queue is measured.
-pub(crate) trait MeasuredWay: Way {
-    /// Notes that time zero of the scenario is at `start`.
-    fn start(&mut self, start: Time);
-    /// Starts the measurement.
+    /// Returns the number of packets that were dropped outside of the queue since the machine was too slow.
+    fn lost_outside(&mut self) -> u64;
+    /// Begins the scenario at `now`.
+    fn start(&mut self, now: Time);
+    /// Begins the measurement at `now`.
     fn begin(&mut self, now: Time) -> io::Result<()>;
     /// Returns the state of the queue.
-    fn sample(&mut self) -> WaySample;
-    /// Returns the counts of the measurement up to `now`, of the queue `name` before the link `side`.
-    fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> io::Result<WayCounts>;
+    fn sample(&self) -> WaySample;
+    /// Returns the counts of the measurement up to `now`.
+    fn measured(&mut self, now: Time) -> io::Result<WayCounts>;
 }
 
 /// The results of a way that carries data.
@@ -131,8 +133,8 @@ pub(crate) struct WayCounts {
     pub(crate) dropped_at_hosts: Vec<u64>,
     /// By flow, bytes lost on the wire.
     pub(crate) lost_bytes: Vec<u64>,
-    /// The delay of packets at the other end beyond their arrival on real links.
-    pub(crate) lateness: DelayHistogram,
+    /// How late packets reached the other end.
+    pub(crate) lateness: Lateness,
     /// The kernel's own counts, if the queue is the kernel's.
     pub(crate) kernel: Option<KernelDrops>,
 }
@@ -148,20 +150,17 @@ pub(crate) struct KernelDrops {
     pub(crate) open: [u64; 2],
 }
 
-/// The link before the queue and the link behind it, of a flow's hosts.
-pub(crate) type HostLinks = (Option<HostLink>, Option<HostLink>);
-
 /// A way with a discipline of the library.
 struct OwnQueue {
-    port: QueuePort,
-    direction: Direction,
-    classifier: Classifier,
+    path: FramePath<Meter>,
+    name: String,
+    side: LinkSide,
 }
 
 impl WaySample {
-    /// Returns the state of `queue` and its `meter`, with the packets of each flow that the hosts' links dropped.
-    pub(crate) fn new(queue: QueueSample, meter: &Meter, dropped_at_hosts: &[u64]) -> Self {
-        let dropped = meter.dropped_since_start().zip(dropped_at_hosts);
+    /// Returns the state of `queue` and its `meter`, with the packets of each flow that the links of the `hosts` dropped.
+    pub(crate) fn new(queue: QueueSample, meter: &Meter, hosts: &HostLinks) -> Self {
+        let dropped = meter.dropped_since_start().zip(hosts.dropped_since_start());
         Self {
             queue,
             dropped: dropped.map(|(at_queue, at_hosts)| at_queue + at_hosts).collect(),
@@ -171,62 +170,52 @@ impl WaySample {
 }
 
 impl LabRouter {
-    /// Binds the queues in this thread's namespace. `seed` is that of the scenario and the run. If a discipline
+    /// Opens the interfaces of this thread's namespace. `seed` is that of the scenario and the run. If a discipline
     /// of the kernel is measured, packets that have left it come by the other socket.
     pub(crate) fn new(
         plan: &LabPlan,
         seed: Seed,
         in_kernel: Option<(InKernel, QueueSocket)>,
-        firewall: Firewall,
     ) -> Result<Self, LabError> {
         let link = &plan.link;
-        let repeat = firewall.repeat(MarkBits::new(MARKS)?);
-        let reverse = format!("{}/reverse", link.name);
-        let right: Box<dyn MeasuredWay> = match in_kernel {
+        let [left, right] = ROUTER;
+        let own = |side: &LinkSide, name: &str, ends, from| -> Result<Box<dyn Way>, LabError> {
+            Ok(Box::new(OwnQueue::open(side, name, ends, seed, hosts(plan, from))?))
+        };
+        let rightward: Box<dyn Way> = match in_kernel {
             Some((discipline, exit)) => {
-                let wire = Wire::new(&link.forward, seed.named("wire").named(&link.name));
+                let wire = Wire::new(&link.forward, seed.named("wire").named(&link.name), now());
                 Box::new(KernelDirection::new(plan, hosts(plan, Side::Left), wire, &discipline, exit)?)
             }
-            None => {
-                Box::new(OwnQueue::new(QUEUES[0], &link.forward, &link.name, seed, hosts(plan, Side::Left), repeat)?)
-            }
+            None => own(&link.forward, &link.name, [left, right], Side::Left)?,
         };
-        let left = OwnQueue::new(QUEUES[1], &link.reverse, &reverse, seed, hosts(plan, Side::Right), repeat)?;
+        let leftward = own(&link.reverse, &format!("{}/reverse", link.name), [right, left], Side::Right)?;
         let sides = plan.sides();
-        let way = |from, way, name, side: &LinkSide| LabWay {
-            from,
-            way,
-            carries_data: sides.contains(&from),
-            name,
-            side: side.clone(),
-        };
-        Ok(Self {
-            ways: [
-                way(Side::Left, right, link.name.clone(), &link.forward),
-                way(Side::Right, Box::new(left), reverse, &link.reverse),
-            ],
-            counts: PacketCounts::default(),
-        })
+        let way = |from, way| LabWay { from, way, carries_data: sides.contains(&from) };
+        Ok(Self { ways: [way(Side::Left, rightward), way(Side::Right, leftward)], counts: PacketCounts::default() })
     }
 
     /// Processes packets until the end of the run, and returns the results of the measurement.
     pub(crate) fn run(mut self, timeline: &Timeline) -> Result<RouterResults, LabError> {
-        // Without this the kernel may extend each wait by 50 us.
-        let _ = set_timerslack(1);
+        let mut waits = Waits::begin();
         let (mut started, mut begun, mut measured) = (false, false, None);
         let (mut sample_times, mut samples) = (timeline.sample_times(), Vec::new());
+        let mut stamps = Stamps::new(Time::ZERO);
         while !timeline.is_over() {
-            if !started && timeline.start() < Time::MAX {
+            let at = now();
+            stamps.follow(at, Time::ZERO);
+            let mut more = false;
+            for LabWay { way, .. } in &mut self.ways {
+                more |= way.receive(at, &stamps, &mut self.counts).map_err(failed)?;
+            }
+            let known = self.ways.iter().map(|LabWay { way, .. }| way.known()).fold(Time::MAX, Time::min);
+            // Events that are due before the start, the measurement or a sample are processed first.
+            if !started && known >= timeline.start() {
+                self.advance(timeline.start()).map_err(failed)?;
                 self.ways.iter_mut().for_each(|LabWay { way, .. }| way.start(timeline.start()));
                 started = true;
             }
-            let mut more = false;
-            for LabWay { way, .. } in &mut self.ways {
-                more |= way.receive(&mut self.counts).map_err(failed)?;
-            }
-            let now = now();
-            // Events that are due before the start of the measurement, or before a sample, are processed first.
-            if !begun && now >= timeline.from() {
+            if !begun && known >= timeline.from() {
                 self.sample(timeline.from(), timeline, &mut sample_times, &mut samples).map_err(failed)?;
                 self.advance(timeline.from()).map_err(failed)?;
                 for LabWay { way, .. } in &mut self.ways {
@@ -234,19 +223,19 @@ impl LabRouter {
                 }
                 begun = true;
             }
-            self.sample(now, timeline, &mut sample_times, &mut samples).map_err(failed)?;
-            if begun && measured.is_none() && now >= timeline.to() {
+            self.sample(known, timeline, &mut sample_times, &mut samples).map_err(failed)?;
+            if begun && measured.is_none() && known >= timeline.to() {
                 let to = timeline.to();
                 self.advance(to).map_err(failed)?;
                 measured = Some(self.measured(to, mem::take(&mut samples)).map_err(failed)?);
                 timeline.count_measured();
             }
-            self.advance(now).map_err(failed)?;
+            let mut pending = false;
             for LabWay { way, .. } in &mut self.ways {
-                way.flush().map_err(failed)?;
+                pending |= way.deliver().map_err(failed)?;
             }
             if !more {
-                self.wait(now, sample_times.next(timeline)).map_err(failed)?;
+                self.wait(&mut waits, sample_times.next(timeline), pending).map_err(failed)?;
             }
         }
         measured.ok_or(LabError::Interrupted)
@@ -266,8 +255,8 @@ impl LabRouter {
     ) -> io::Result<()> {
         while let Some(at) = sample_times.take_due(now, timeline) {
             self.advance(at)?;
-            let with_data = self.ways.iter_mut().enumerate().filter(|(_, way)| way.carries_data);
-            let sampled = |(link, LabWay { way, .. }): (usize, &mut LabWay)| {
+            let with_data = self.ways.iter().enumerate().filter(|(_, way)| way.carries_data);
+            let sampled = |(link, LabWay { way, .. }): (usize, &LabWay)| {
                 let WaySample { queue, dropped, lost } = way.sample();
                 // The numbers of the simulator: forward and then reverse.
                 WaySample { queue: QueueSample { link: link as u32, ..queue }, dropped, lost }
@@ -278,115 +267,123 @@ impl LabRouter {
     }
 
     fn measured(&mut self, to: Time, samples: Vec<RouterSample>) -> io::Result<RouterResults> {
-        let measured = |LabWay { from, way, name, side, .. }: &mut LabWay| {
-            Ok(WayResults { from: *from, counts: way.measured(to, name, side)? })
-        };
-        let lost_in_kernel = self.ways.iter().map(|LabWay { way, .. }| way.lost_in_kernel()).sum();
+        let measured =
+            |LabWay { from, way, .. }: &mut LabWay| Ok(WayResults { from: *from, counts: way.measured(to)? });
+        let lost_outside = self.ways.iter_mut().map(|LabWay { way, .. }| way.lost_outside()).sum();
         let ways = self.ways.iter_mut().filter(|way| way.carries_data).map(measured).collect::<io::Result<_>>()?;
         let PacketCounts { largest, unclassified, packets } = self.counts;
-        Ok(RouterResults { samples, ways, largest, lost_in_kernel, unclassified, packets })
+        Ok(RouterResults { samples, ways, largest, lost_outside, unclassified, packets })
     }
 
     /// Waits for a packet, the next event or the next sample.
-    fn wait(&self, now: Time, sample: Time) -> io::Result<()> {
+    fn wait(&self, waits: &mut Waits, sample: Time, pending: bool) -> io::Result<()> {
         let due = self.ways.iter().filter_map(|LabWay { way, .. }| way.due()).fold(sample, Time::min);
-        let until = due.since(now).min(POLL_INTERVAL);
-        let timeout = TimeSpec::new(0, until.as_nanos() as i64);
         let sockets = self.ways.iter().flat_map(|LabWay { way, .. }| way.sockets());
-        let mut ready: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket, PollFlags::POLLIN)).collect();
-        match ppoll(&mut ready, Some(timeout), None) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let mut sources: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket, PollFlags::POLLIN)).collect();
+        waits.wait(&mut sources, Some(due.since(now())), if pending { RETRY } else { POLL_INTERVAL })
+    }
+}
+
+impl PacketCounts {
+    /// Counts a packet of this size.
+    pub(crate) fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.largest = self.largest.max(bytes);
+    }
+
+    /// Returns the flow of a packet, by its source address, if it is `known`; otherwise counts it. Packets of the
+    /// hosts' IPv6 have no flow and no part in the traffic: neighbour discovery and multicast listener reports.
+    pub(crate) fn flow_of(&mut self, packet: FlowId, known: impl FnOnce(u32) -> bool) -> Option<u32> {
+        let (flow, counted) = match packet {
+            FlowId::Ip { source, protocol, .. } => (flow_of(source), protocol != ICMPV6),
+            FlowId::Frame { .. } => (None, true),
+        };
+        let flow = flow.filter(|flow| known(*flow));
+        self.unclassified += u64::from(flow.is_none() && counted);
+        flow
     }
 }
 
 impl OwnQueue {
-    fn new(
-        number: u16,
-        side: &LinkSide,
-        name: &str,
-        seed: Seed,
-        hosts: Vec<HostLinks>,
-        repeat: Option<u32>,
-    ) -> Result<Self, LabError> {
-        let direction = Direction::new(side, name, MARKING, seed, hosts).map_err(|error| refused(&error))?;
-        let direction = direction.repeating(repeat);
-        let needs = PacketNeeds::of(side.queue.config());
-        let classifier = Classifier { needs, ..Classifier::new(FLOWS, LinkLayer::default()) };
-        Ok(Self { port: QueuePort::bind(number)?, direction, classifier })
+    fn open(side: &LinkSide, name: &str, ends: [&str; 2], seed: Seed, hosts: HostLinks) -> Result<Self, LabError> {
+        let meter = Meter::new(hosts.dropped_since_start().len());
+        let chain = Chain::new(side, name, seed, now(), meter)?.between(hosts);
+        let path = FramePath::open(ends, chain, side.queue.config())?;
+        Ok(Self { path, name: name.to_owned(), side: side.clone() })
     }
 }
 
 impl Way for OwnQueue {
-    fn receive(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
-        let Self { port, direction, classifier } = self;
-        port.receive(counts, |at, flow, queued| {
-            let known = direction.knows(flow);
-            if known {
-                direction.arrive(at, flow, QueuedPacket::new(queued, classifier, MARKING));
-            }
-            known
-        })
+    fn receive(&mut self, now: Time, clock: &Stamps, counts: &mut PacketCounts) -> io::Result<bool> {
+        Ok(self.path.receive(now, clock, |meter, packet: &QueuedPacket| {
+            counts.add(packet.bytes());
+            counts.flow_of(packet.flow_id(), |flow| meter.knows(flow))
+        }))
+    }
+
+    fn known(&self) -> Time {
+        self.path.known()
     }
 
     fn advance(&mut self, now: Time) -> io::Result<()> {
-        self.direction.advance(now);
+        self.path.chain_mut().advance(now);
         Ok(())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.port.decide(self.direction.verdicts())
+    fn deliver(&mut self) -> io::Result<bool> {
+        self.path.deliver(now(), |_, _, _, _| Judgement::Pass)
     }
 
     fn due(&self) -> Option<Time> {
-        self.direction.due()
+        self.path.chain().due()
     }
 
     fn sockets(&self) -> Vec<BorrowedFd<'_>> {
-        vec![self.port.socket()]
+        vec![self.path.as_fd()]
     }
 
-    fn lost_in_kernel(&self) -> u64 {
-        self.port.lost_in_kernel()
+    fn lost_outside(&mut self) -> u64 {
+        self.path.lost()
     }
-}
 
-impl MeasuredWay for OwnQueue {
-    fn start(&mut self, start: Time) {
-        self.direction.start(start);
+    fn start(&mut self, now: Time) {
+        self.path.chain_mut().start(now);
     }
 
     fn begin(&mut self, now: Time) -> io::Result<()> {
-        self.direction.begin(now);
+        self.path.begin();
+        self.path.chain_mut().meter_mut().begin(now);
         Ok(())
     }
 
-    fn sample(&mut self) -> WaySample {
-        self.direction.sample()
+    fn sample(&self) -> WaySample {
+        let chain = self.path.chain();
+        WaySample::new(chain.sample(), chain.meter(), chain.hosts())
     }
 
-    fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> io::Result<WayCounts> {
-        Ok(self.direction.measured(now, name, side))
+    fn measured(&mut self, now: Time) -> io::Result<WayCounts> {
+        let lateness = self.path.lateness().clone();
+        let chain = self.path.chain_mut();
+        let queue = chain.meter_mut().measured(now, &self.name, &self.side);
+        let rate_bps = chain.mean_rate(chain.meter().from(), now);
+        let queue = QueueRun { rate_bps, mean_avg: chain.mean_average(), ..queue };
+        let (dropped_at_hosts, lost_bytes) = (chain.hosts().dropped(), chain.meter().lost_bytes());
+        Ok(WayCounts { queue, dropped_at_hosts, lost_bytes, lateness, kernel: None })
     }
 }
 
-/// Returns, by flow, the links of its hosts, for packets that come from `side`.
-fn hosts(plan: &LabPlan, side: Side) -> Vec<HostLinks> {
+/// Returns the links of the hosts of flows, for packets that come from `side`.
+fn hosts(plan: &LabPlan, side: Side) -> HostLinks {
     let host = |access: &Option<Access>, bytes| access.as_ref().map(|access| HostLink::new(access, bytes));
     let ends = |flow: u32| {
         let group = plan.group(flow);
         let bytes = group.packet.get();
         let (source, sink) = (host(&group.source, bytes), host(&group.sink, bytes));
-        if plan.side(flow) == side { (source, sink) } else { (sink, source) }
+        if plan.side(flow) == side { [source, sink] } else { [sink, source] }
     };
-    (0..plan.flows.len() as u32).map(ends).collect()
+    HostLinks::new((0..plan.flows.len() as u32).map(ends).collect())
 }
 
 fn failed(error: io::Error) -> LabError {
     LabError::Failed("the router", error)
-}
-
-fn refused(error: &ParameterError) -> LabError {
-    LabError::Setup("the queue".to_owned(), io::Error::other(error.to_string()))
 }

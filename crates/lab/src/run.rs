@@ -1,17 +1,18 @@
 //! Runs of a scenario, and their outcome.
 
+use std::fs;
 use std::io;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, channel};
 use std::time;
 
-use fairlane_linux::nfqueue::{Copied, Setup};
-use fairlane_linux::{Firewall, QueueSocket, now};
+use fairlane_linux::{QueueSocket, now};
 use fairlane_outcome::{Cost, Expected, FlowRun, FlowSample, Run};
 use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::{KernelDiscipline, Scenario};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::{Gid, Uid};
 
 use crate::address::{IpVersion, Side};
 use crate::check::Checks;
@@ -25,6 +26,7 @@ use crate::plan::LabPlan;
 use crate::router::{LabRouter, RouterResults};
 use crate::samples::{LabSample, monotonic};
 use crate::timeline::Timeline;
+use crate::user_namespace::enter_user_namespace;
 use crate::verify::CheckInput;
 
 /// The time between the end of the setup and time zero of the scenario.
@@ -65,7 +67,8 @@ pub struct Measured {
 }
 
 impl Lab {
-    /// Checks that `scenario` can be run on this machine, over this version of IP. Changes nothing.
+    /// Checks that `scenario` can be run on this machine, over this version of IP. A process that may not create network
+    /// namespaces moves to a user namespace, which it can while it has one thread.
     ///
     /// # Errors
     /// The lab does not support the scenario, the user may not create namespaces, or the kernel or a tool lacks
@@ -74,21 +77,12 @@ impl Lab {
         let plan = LabPlan::new(scenario, ip_version)?;
         let tool = |name, option| Command::new(name).arg(option).stdout(Stdio::null()).stderr(Stdio::null()).status();
         tool("ip", "-V").map_err(|_| LabError::NoTool("ip", "iproute2"))?;
+        if !may_create_namespaces() {
+            // The tools have the rights of the namespace's root.
+            enter_user_namespace(Uid::from_raw(0), Gid::from_raw(0)).map_err(LabError::NotPermitted)?;
+        }
         let tried = plan.clone();
-        Node::new("lab-trial")?.run(move || {
-            tried.check_kernel()?;
-            let setup = Setup {
-                queue: 0,
-                copied: Copied::Headers,
-                max_packets: 1,
-                fail_open: false,
-                gso: false,
-                conntrack: false,
-            };
-            drop(QueueSocket::bind(&setup)?);
-            Firewall::find()?;
-            Ok(())
-        })?;
+        Node::new("lab-trial")?.run(move || tried.check_kernel())?;
         Ok(Self { plan, every: None, in_kernel: None })
     }
 
@@ -118,9 +112,12 @@ impl Lab {
     }
 
     /// Returns the lab with a discipline of the kernel, which `installer` installs, in place of the library's.
-    #[must_use]
-    pub fn with_installed(self, installer: Installer) -> Self {
-        Self { in_kernel: Some(InKernel::Installed(installer)), ..self }
+    ///
+    /// # Errors
+    /// The link cannot be in the kernel.
+    pub fn with_installed(self, installer: Installer) -> Result<Self, LabError> {
+        self.plan.check_kernel_link()?;
+        Ok(Self { in_kernel: Some(InKernel::Installed(installer)), ..self })
     }
 
     /// Takes samples at the interval `every`, and at the end of the run; none for `None`.
@@ -138,7 +135,7 @@ impl Lab {
         let plan = &self.plan;
         let began = now();
         allow_descriptors(2 * plan.flows.len() as u64 + DESCRIPTORS)?;
-        let network = Network::new(plan)?;
+        let network = Network::new(plan, self.in_kernel.is_some())?;
         // IPv6 may speak before both ends of an interface are up.
         let dropped_before = network.interface_drops()?;
         let seed = Seed::new(plan.scenario.seed).numbered(u64::from(run));
@@ -207,9 +204,11 @@ impl RunningParts {
         let routed = {
             let (plan, timeline) = (plan.clone(), timeline.clone());
             begin(&network.router, move |ready| {
-                let firewall = Firewall::find()?;
-                let router = LabRouter::new(&plan, seed, in_kernel, firewall)?;
-                install_rules(firewall)?;
+                let forwards = in_kernel.is_some();
+                let router = LabRouter::new(&plan, seed, in_kernel)?;
+                if forwards {
+                    install_rules()?;
+                }
                 ready();
                 router.run(&timeline)
             })
@@ -334,6 +333,14 @@ fn wait_for<T>(
 
 fn gone(part: &'static str) -> LabError {
     LabError::Failed(part, io::Error::other("it ended too early"))
+}
+
+/// Returns `true` if this process has the capability to create network namespaces.
+fn may_create_namespaces() -> bool {
+    const SYS_ADMIN: u64 = 1 << 21;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_some_and(|set| set & SYS_ADMIN != 0)
 }
 
 /// Raises the limit of open files to `wanted` if necessary.

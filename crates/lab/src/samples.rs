@@ -10,8 +10,8 @@ pub struct LabSample {
     pub at: Duration,
     /// The state and the counts of each queue that data cross.
     pub queues: Vec<QueueSample>,
-    /// The counts of the flows, in the scenario's order. Timeouts are 0 before Linux 6.7,
-    /// which does not report them. Delivered bytes count whole packets.
+    /// The counts of the flows by rising number: of all of the scenario, or of those that have had packets since the
+    /// sample before. Timeouts are 0 before Linux 6.7, which does not report them. Delivered bytes count whole packets.
     pub flows: Vec<FlowSample>,
 }
 

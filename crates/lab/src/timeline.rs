@@ -9,9 +9,10 @@ use fairlane_qdisc::{Duration, Time};
 const NEVER: u64 = u64::MAX;
 
 /// The times of a run. Clones share the same run.
-#[derive(Clone)]
-pub(crate) struct Timeline(Arc<TimelineState>);
+#[derive(Clone, Debug)]
+pub struct Timeline(Arc<TimelineState>);
 
+#[derive(Debug)]
 struct TimelineState {
     start: AtomicU64,
     from: AtomicU64,
@@ -23,8 +24,9 @@ struct TimelineState {
 }
 
 impl Timeline {
-    /// Creates a run that has not begun, with the sampling interval `every`.
-    pub(crate) fn new(every: Option<Duration>) -> Self {
+    /// Creates a run that has not begun, with the sampling interval `every`; `None` for no samples.
+    #[must_use]
+    pub fn new(every: Option<Duration>) -> Self {
         let never = || AtomicU64::new(NEVER);
         Self(Arc::new(TimelineState {
             start: never(),
@@ -37,14 +39,14 @@ impl Timeline {
     }
 
     /// Starts the run: time zero of the scenario is at `start`.
-    pub(crate) fn begin(&self, start: Time, warmup: Duration, duration: Duration) {
+    pub fn begin(&self, start: Time, warmup: Duration, duration: Duration) {
         self.0.to.store((start + duration).as_nanos(), Ordering::SeqCst);
         self.0.from.store((start + warmup).as_nanos(), Ordering::SeqCst);
         self.0.start.store(start.as_nanos(), Ordering::SeqCst);
     }
 
     /// Ends the run at `now` if it has not ended.
-    pub(crate) fn cut(&self, now: Time) {
+    pub fn cut(&self, now: Time) {
         self.0.to.fetch_min(now.as_nanos(), Ordering::SeqCst);
     }
 
@@ -64,7 +66,8 @@ impl Timeline {
     }
 
     /// Returns the sample times of one part.
-    pub(crate) fn sample_times(&self) -> SampleTimes {
+    #[must_use]
+    pub fn sample_times(&self) -> SampleTimes {
         SampleTimes::new(self.0.every)
     }
 
@@ -91,7 +94,7 @@ impl Timeline {
 
 /// The sample times of a part: one interval apart, and at the end of the run.
 #[derive(Debug)]
-pub(crate) struct SampleTimes {
+pub struct SampleTimes {
     /// The interval; `None` for no samples.
     every: Option<Duration>,
     last: Time,
@@ -103,7 +106,8 @@ impl SampleTimes {
     }
 
     /// Returns the next sample time; [`Time::MAX`] if there is none or the run has not begun.
-    pub(crate) fn next(&self, timeline: &Timeline) -> Time {
+    #[must_use]
+    pub fn next(&self, timeline: &Timeline) -> Time {
         let (start, to) = (timeline.start(), timeline.to());
         let last = self.last.max(start);
         match self.every {
@@ -113,7 +117,7 @@ impl SampleTimes {
     }
 
     /// Returns the next sample time if it is not after `now`. Each time is returned once.
-    pub(crate) fn take_due(&mut self, now: Time, timeline: &Timeline) -> Option<Time> {
+    pub fn take_due(&mut self, now: Time, timeline: &Timeline) -> Option<Time> {
         let next = self.next(timeline);
         (next <= now).then(|| {
             self.last = next;

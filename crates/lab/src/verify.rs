@@ -68,9 +68,9 @@ impl CheckInput<'_> {
 
     fn packets(&self, checks: &mut Checks) {
         let largest = self.plan.largest();
-        let RouterResults { largest: found, lost_in_kernel, unclassified, .. } = *self.routed;
+        let RouterResults { largest: found, lost_outside, unclassified, .. } = *self.routed;
         checks.add("largest packet", found <= largest, format!("{found} bytes"), format!("at most {largest}"));
-        checks.add_zero("packets dropped before the queue", lost_in_kernel);
+        checks.add_zero("packets dropped outside of the queue", lost_outside);
         checks.add_zero("packets of no flow", unclassified);
         checks.add_zero("packets dropped by interfaces", self.interface_drops);
         checks.add_zero("datagrams without a receive buffer", self.received.udp_overflow);
@@ -125,8 +125,7 @@ impl CheckInput<'_> {
         let queued = ways.iter().map(|way| way.counts.queue.delay_ns.mean()).fold(0.0, f64::max) / 1e9;
         // A tenth of the loaded round trip is acceptable.
         let most = (0.1 * (round_trip + queued)).max(LATE);
-        let mean = |way: &WayResults| way.counts.lateness.sum_s() / (way.counts.lateness.count().max(1) as f64);
-        let mean = ways.iter().map(mean).fold(0.0, f64::max);
+        let mean = ways.iter().map(|way| way.counts.lateness.mean().as_secs()).fold(0.0, f64::max);
         let latest = ways.iter().map(|way| way.counts.lateness.max().as_secs()).fold(0.0, f64::max);
         let found = format!("{} on average, {} at most", millis(mean), millis(latest));
         checks.add("packets late by", mean <= most, found, format!("at most {} on average", millis(most)));
@@ -158,7 +157,6 @@ fn millis(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_linux::DelayHistogram;
     use fairlane_outcome::{QueueFlowRun, QueueRun};
     use fairlane_qdisc::Duration;
     use fairlane_scenario::Document;
@@ -168,6 +166,7 @@ mod tests {
     use crate::address::IpVersion;
     use crate::check::Check;
     use crate::hosts::receiver::FlowReceived;
+    use crate::path::Lateness;
     use crate::router::WayCounts;
 
     /// One second of a TCP flow and a UDP flow, 500 packets of 1000 bytes each, over links of 2 + 1 + 1 ms in each
@@ -231,12 +230,12 @@ rate = "4mbit"
                         queue,
                         dropped_at_hosts: vec![0, 0],
                         lost_bytes: vec![0, 0],
-                        lateness: DelayHistogram::default(),
+                        lateness: Lateness::default(),
                         kernel: Some(KernelDrops { counted: 90, missed: 92, open: [3, 5] }),
                     },
                 }],
                 largest: 1000,
-                lost_in_kernel: 0,
+                lost_outside: 0,
                 unclassified: 0,
                 packets: 1500,
             },
@@ -268,7 +267,7 @@ rate = "4mbit"
             ("(TSQ)", |of| of.sent.unsent_bytes = 20_000),
             // A GSO packet of 64 KiB.
             ("largest packet", |of| of.routed.largest = 65_160),
-            ("dropped before the queue", |of| of.routed.lost_in_kernel = 1),
+            ("dropped outside of the queue", |of| of.routed.lost_outside = 1),
             ("the kernel's own count", |of| of.routed.ways[0].counts.kernel.as_mut().unwrap().counted = 88),
             ("the kernel's own count", |of| of.routed.ways[0].counts.kernel.as_mut().unwrap().counted = 98),
             ("packets of no flow", |of| of.routed.unclassified = 1),

@@ -29,10 +29,8 @@ fn lab(text: &str) -> Option<Lab> {
         Ok(lab) => Some(lab),
         Err(error) => {
             let requirement = match &error {
-                LabError::NotPermitted => "root",
+                LabError::NotPermitted(_) => "userns",
                 LabError::NoTool("ip", _) => "ip",
-                LabError::NoTool(..) | LabError::Rules(_) => "iptables",
-                LabError::Queue(_) => "nfqueue",
                 _ => panic!("{error}"),
             };
             skip::because(requirement, error.to_string());
@@ -45,7 +43,7 @@ fn lab(text: &str) -> Option<Lab> {
 const OF_TIME: [&str; 5] = [
     "UDP sent at its rate",
     "TCP short of send buffer",
-    "packets dropped before the queue",
+    "packets dropped outside of the queue",
     "packets late by",
     "shortest round trip",
 ];
@@ -324,7 +322,7 @@ rate = "1mbit"
         let scenario = document.scenario().unwrap_or_else(|error| panic!("{error}"));
         match Lab::new(&scenario, IpVersion::V4) {
             Err(LabError::Scenario(cannot)) => assert_eq!(cannot.key, named, "{cannot}"),
-            Err(LabError::NotPermitted | LabError::NoTool(..)) if key == "flows.ftp.cc" => {}
+            Err(LabError::NotPermitted(_) | LabError::NoTool(..)) if key == "flows.ftp.cc" => {}
             other => panic!("{key}: {other:?}"),
         }
     }

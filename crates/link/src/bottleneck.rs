@@ -70,6 +70,11 @@ impl<P: Packet, Q: Qdisc<P>, L: Line, O: LinkObserver<P>> Bottleneck<P, Q, L, O>
         self.transmit_until(now);
     }
 
+    /// Moves the transmitter to `now`, as [`push`](Self::push) and [`pop`](Self::pop) do: for who looks at the queue.
+    pub fn advance(&mut self, now: Time) {
+        self.transmit_until(now);
+    }
+
     /// Returns the next datagram that has reached the far end until `now`; `None` if there is none.
     pub fn pop(&mut self, now: Time) -> Option<P> {
         self.pop_timed(now).map(|(_, datagram)| datagram)
@@ -105,6 +110,11 @@ impl<P: Packet, Q: Qdisc<P>, L: Line, O: LinkObserver<P>> Bottleneck<P, Q, L, O>
     #[must_use]
     pub const fn line(&self) -> &L {
         &self.line
+    }
+
+    /// Returns the line for changes.
+    pub const fn line_mut(&mut self) -> &mut L {
+        &mut self.line
     }
 
     /// Returns the observer.

@@ -39,9 +39,9 @@ pub mod sweep;
 
 pub use batch::{Batch, BatchResult, Job, MOST_THREADS, check, pool, so_far};
 pub use error::Error;
-pub use records::Recorder;
 #[cfg(feature = "recordings")]
-pub use records::{FlentFile, LinkLog, PacketCapture, RecordedRun, Records, RecordsObserver};
+pub use records::{FlentFile, LinkLog, PacketCapture, RecordedRun, Records, RecordsObserver, write_link};
+pub use records::{LinkRecorder, Recorder};
 #[cfg(feature = "tables")]
 pub use records::{Series, Trace};
 

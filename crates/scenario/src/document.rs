@@ -10,7 +10,7 @@ use fairlane_qdisc::Kind;
 use crate::bundled::{Bundled, bundled, nearest_bundled};
 use crate::error::{Origin, ScenarioError, SourceText};
 use crate::model::Scenario;
-use crate::read;
+use crate::read::{self, Needs};
 use crate::suggest;
 use crate::tcp::OwnCongestion;
 use crate::tree::{self, Data, Node, Table};
@@ -287,7 +287,25 @@ impl Document {
     /// The first thing that is wrong: an unknown key, a missing one, a value of the wrong unit or out of its range, a
     /// contradiction.
     pub fn scenario(&self) -> Result<Scenario, ScenarioError> {
-        read::scenario(&self.source, &self.root, &self.own)
+        read::scenario(&self.source, &self.root, &self.own, Needs::All)
+    }
+
+    /// The scenario as [`scenario`](Self::scenario), for its links alone: `duration` and `[[flows]]` may be left out.
+    /// It has no flows then, and the longest duration.
+    ///
+    /// ```
+    /// use fairlane_scenario::Document;
+    ///
+    /// let document = Document::parse("home.toml", "[bottleneck]\nrate = \"5mbit\"\ndelay = \"10ms\"\n")?;
+    /// assert!(document.scenario().is_err());
+    /// assert_eq!(document.links_alone()?.links.len(), 1);
+    /// # Ok::<(), fairlane_scenario::ScenarioError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first thing that is wrong in the parts that the file has.
+    pub fn links_alone(&self) -> Result<Scenario, ScenarioError> {
+        read::scenario(&self.source, &self.root, &self.own, Needs::Links)
     }
 
     /// Creates the error of an engine that does not support `key`, such as `bottleneck.loss` or `flows.web.source`: the

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::document::Document;
 use crate::error::{Origin, ScenarioError, SourceText};
-use crate::read;
+use crate::read::{self, Needs};
 use crate::tree::{self, Data, Node, Table};
 
 /// The most mistakes that are listed.
@@ -24,7 +24,7 @@ impl Document {
         let mut root = self.root.clone();
         let mut mistakes: Vec<ScenarioError> = Vec::new();
         while mistakes.len() < MOST {
-            let Err(error) = read::scenario(&self.source, &root, &self.own) else { break };
+            let Err(error) = read::scenario(&self.source, &root, &self.own, Needs::All) else { break };
             let left_out = leave_out(&mut root, &error);
             let (key, whole) = (error.key(), !error.key().contains('.'));
             // A list that has lost its last table counts as known too.

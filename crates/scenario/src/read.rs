@@ -96,17 +96,28 @@ const SEEDS: RangeInclusive<u64> = 0..=i64::MAX.unsigned_abs();
 const MAX_FLOWS: u32 = 100_000;
 const FLOWS: RangeInclusive<u32> = 1..=100_000_000;
 
+/// The parts that a file must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// A duration, links and flows.
+    All,
+    /// Links: others bring the traffic, for as long as they like.
+    Links,
+}
+
 /// Checks everything; the first thing that is wrong is the error. `own` is what the program brings.
-pub(crate) fn scenario(source: &SourceText, table: &Table, own: &Own) -> Result<Scenario, ScenarioError> {
+pub(crate) fn scenario(source: &SourceText, table: &Table, own: &Own, needs: Needs) -> Result<Scenario, ScenarioError> {
     let root = Reader::root(source, table).only(KEYS, ELSEWHERE)?;
+    let absent = |key: &str| needs == Needs::Links && root.get(key).is_none();
     let name = root.get("name").map_or(Ok(stem(source.name())), |field| field.text())?.to_owned();
-    let (duration, warmup) = times(&root)?;
+    let untimed = absent("duration") && absent("warmup");
+    let (duration, warmup) = if untimed { (*DURATION.end(), Duration::ZERO) } else { times(&root)? };
     let seed = root.get("seed").map_or(Ok(SEED), |field| field.count(&SEEDS))?;
     let max_flows = root.get("max_flows").map_or(Ok(MAX_FLOWS), |field| field.count32(&FLOWS))?;
     let network = network::network(&root)?;
     let tcp = root.get("tcp").map(|field| tcp::table(field.table()?)).transpose()?;
     let around = flows::Around { network: &network, tcp: tcp.as_ref(), own, duration, max_flows };
-    let flows = flows::flows(&root, &around)?;
+    let flows = if absent("flows") { Vec::new() } else { flows::flows(&root, &around)? };
     memory::check(&root, &network.links, &flows)?;
     Ok(Scenario { name, duration, warmup, seed, nodes: network.nodes, links: network.links, flows })
 }

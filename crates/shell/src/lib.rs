@@ -28,6 +28,7 @@ mod run;
 mod sys;
 
 pub use error::ShellError;
-pub use fairlane_lab::{HostedCounts, Unsupported};
-pub use path::{Lateness, Signalled};
-pub use run::{Ended, Listen, Options, Shell};
+pub use fairlane_lab::{HostedCounts, LabSample, Lateness, Unsupported};
+pub use outcome::FlowName;
+pub use path::{LinkSample, Signalled};
+pub use run::{Ended, Follow, Listen, Options, Shell};

@@ -8,13 +8,13 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 
-use fairlane_lab::{HostedCounts, HostedFlows};
+use fairlane_lab::{HostedCounts, HostedFlows, Lateness, Timeline};
 use fairlane_linux::rtnetlink::{Route, RouteSocket, VethEnd};
 use fairlane_outcome::Run;
-use fairlane_qdisc::Seed;
+use fairlane_qdisc::{Duration, Seed};
 use fairlane_scenario::Scenario;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -28,7 +28,7 @@ use crate::error::{ShellError, setup};
 use crate::flows::RunningFlows;
 use crate::isolate::{INTERFACE, Inside, Interior, Message, TcpSettings, resolver};
 use crate::outcome::outcome;
-use crate::path::{Capture, Direction, Ends, Lateness, LinkPath, LinkResults, Shared, Signalled};
+use crate::path::{Capture, Direction, Ends, LinkPath, LinkResults, LinkSample, Shared, Signalled};
 use crate::plan::ShellPlan;
 use crate::relay::{Destinations, Gate, Namespace, OUT, Relay, Retransmitted, Served};
 use crate::sys::{foreground, set_foreground};
@@ -45,7 +45,7 @@ const BRIDGE: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const FOR_COMMAND: [Signal; 6] =
     [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
 
-/// The interval at which the threads of the link are looked at.
+/// The interval at which the threads of the link are looked at, and samples are passed on.
 const LOOK_MS: u16 = 500;
 
 /// The exit code of a command that was killed.
@@ -83,6 +83,14 @@ impl Default for Options {
     }
 }
 
+/// The link over time, while the command runs.
+pub struct Follow<'a> {
+    /// The interval between samples. The last one is at the end.
+    pub every: Duration,
+    /// Is called with each sample, some time after it was taken. It does not hold up packets.
+    pub hear: &'a mut dyn FnMut(LinkSample),
+}
+
 /// A scenario whose link a command can be put behind.
 #[derive(Clone, Debug)]
 pub struct Shell {
@@ -113,16 +121,17 @@ impl Shell {
     /// Returns a shell behind the only link of `scenario`, whose forward direction is towards the command.
     ///
     /// # Errors
-    /// A shell does not support the scenario.
+    /// A shell does not support the scenario, or its flows are asked for and there are none.
     pub fn new(scenario: &Scenario, options: Options) -> Result<Self, ShellError> {
-        Ok(Self { plan: ShellPlan::new(scenario)?, options })
+        Ok(Self { plan: ShellPlan::new(scenario, options.flows)?, options })
     }
 
-    /// Runs `command` behind the link until it ends. Called while the process has one thread.
+    /// Runs `command` behind the link until it ends, and samples the link for `follow`. Called while the process has
+    /// one thread.
     ///
     /// # Errors
     /// The namespaces cannot be created, the command cannot be executed, or the link has failed.
-    pub fn run(&self, command: &[OsString]) -> Result<Ended, ShellError> {
+    pub fn run(&self, command: &[OsString], follow: Option<Follow<'_>>) -> Result<Ended, ShellError> {
         let addresses = Addresses::here();
         let served = self.served(addresses)?;
         let has_ipv6 = UdpSocket::bind("[::]:0").and_then(|socket| socket.connect("[2000::1]:9")).is_ok();
@@ -137,13 +146,16 @@ impl Shell {
         let signals: SigSet = FOR_COMMAND.into_iter().collect();
         let before = signals.thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(setup("signals"))?;
         allow_descriptors();
-        let running = self.start(&interior, inside.pid, destinations, served)?;
+        let timeline = Timeline::new(follow.as_ref().map(|follow| follow.every));
+        let (running, samples) = self.start(&interior, inside.pid, destinations, served, timeline)?;
+        let mut follower = Follower { samples, follow };
         inside.set_up()?;
         let flows = flows.map(|flows| RunningFlows::start(flows, inside.pid, &running.far, addresses)).transpose()?;
         inside.start()?;
-        let ended = supervise(&mut inside, &signals, &running);
+        let ended = supervise(&mut inside, &signals, &running, &mut follower);
         let counts = flows.map_or(Ok(Vec::new()), RunningFlows::stop);
         let results = running.stop();
+        follower.pass_on();
         if in_foreground {
             restore_terminal();
         }
@@ -169,7 +181,8 @@ impl Shell {
         inside: Pid,
         destinations: Destinations,
         served: Vec<Served>,
-    ) -> Result<Running, ShellError> {
+        timeline: Timeline,
+    ) -> Result<(Running, Receiver<LinkSample>), ShellError> {
         let (far, between) = (Namespace::new("shell-far")?, Namespace::new("shell-link")?);
         let (mtu, far_id, addresses, tcp) = (self.options.mtu, far.id(), interior.addresses, interior.tcp.clone());
         between.run(move || join(inside, far_id, mtu)).map_err(setup("the interfaces of the link"))?;
@@ -177,11 +190,12 @@ impl Shell {
         let directions = {
             let link = self.plan.link.clone();
             let seed = Seed::new(self.plan.scenario.seed).numbered(0);
+            let [down_timeline, up_timeline] = [timeline.clone(), timeline.clone()];
             let open = move || {
                 let reverse = format!("{}/reverse", link.name);
                 let (down, up): (Ends<'_>, Ends<'_>) = ([FAR, NEAR], [NEAR, FAR]);
-                let down = Direction::open(&link.forward, &link.name, down, seed);
-                let up = Direction::open(&link.reverse, &reverse, up, seed);
+                let down = Direction::open(&link.forward, &link.name, down, seed, down_timeline);
+                let up = Direction::open(&link.reverse, &reverse, up, seed, up_timeline);
                 Ok(down.and_then(|down| Ok([down, up?])))
             };
             between.run(open).map_err(setup("the link"))??
@@ -192,7 +206,10 @@ impl Shell {
         let ((contact, contacts), (answer, answers)) = (channel(), channel());
         let gate = Gate::new(addresses.gateway());
         let capture = self.options.pcap.as_deref().map(Capture::create).transpose()?;
-        let path = LinkPath::new(directions, gate, (contact, answers), relay_wake.clone(), shared.clone(), capture);
+        let (sample, samples) = channel();
+        let followed = (timeline, sample);
+        let path =
+            LinkPath::new(directions, gate, (contact, answers), relay_wake.clone(), shared.clone(), capture, followed);
         let far = Arc::new(far);
         let wakes = (relay_wake.clone(), shared.clone());
         let relay =
@@ -201,7 +218,22 @@ impl Shell {
         let link = thread("shell-path").spawn(move || path.run()).map_err(setup("a thread"))?;
         let over = shared.clone();
         let relay = thread("shell-relay").spawn(move || relay.run(&over.over)).map_err(setup("a thread"))?;
-        Ok(Running { end: End { shared, relay_wake }, far, link, relay })
+        Ok((Running { end: End { shared, relay_wake }, far, link, relay }, samples))
+    }
+}
+
+/// Passes samples of the link on.
+struct Follower<'a> {
+    samples: Receiver<LinkSample>,
+    follow: Option<Follow<'a>>,
+}
+
+impl Follower<'_> {
+    /// Passes on the samples that were taken since the last call.
+    fn pass_on(&mut self) {
+        if let Some(follow) = &mut self.follow {
+            self.samples.try_iter().for_each(&mut follow.hear);
+        }
     }
 }
 
@@ -244,7 +276,12 @@ impl Drop for End {
 }
 
 /// Passes signals on, and waits until the command has ended. Returns its exit code.
-fn supervise(inside: &mut Inside, signals: &SigSet, running: &Running) -> Result<u8, ShellError> {
+fn supervise(
+    inside: &mut Inside,
+    signals: &SigSet,
+    running: &Running,
+    follower: &mut Follower<'_>,
+) -> Result<u8, ShellError> {
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
     let signal_fd = SignalFd::with_flags(signals, flags).map_err(setup("signals"))?;
     // Signals that come before the command has started wait.
@@ -255,6 +292,7 @@ fn supervise(inside: &mut Inside, signals: &SigSet, running: &Running) -> Result
         // An interrupted wait is repeated.
         let _ = poll(&mut ready, LOOK_MS);
         let [message, signal] = ready.map(|one| one.any() == Some(true));
+        follower.pass_on();
         if running.has_failed() {
             let _ = kill(inside.pid, Signal::SIGKILL);
             return Ok(KILLED);

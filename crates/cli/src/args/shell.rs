@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::shared::{Disciplines, Overrides, disciplines};
+use super::shared::{Disciplines, Overrides, PageFile, SeriesFile, disciplines};
 
 /// Run any program behind a scenario's link
 ///
@@ -23,7 +23,8 @@ use super::shared::{Disciplines, Overrides, disciplines};
 /// of the signal that ended it; 127 if there is no such command; 2 if the shell could not be started.
 #[derive(Debug, Args)]
 pub(crate) struct ShellArgs {
-    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; with one link
+    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; with one link. `duration` and
+    /// [[flows]] may be left out
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
@@ -64,6 +65,17 @@ pub(crate) struct ShellArgs {
     /// included; the first 128 bytes of each
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) page: PageFile,
+
+    #[command(flatten)]
+    pub(crate) series: SeriesFile,
+
+    /// Write a data file of flent (.flent.gz), which flent plots: the throughput of TCP and UDP in each direction,
+    /// every 200 ms or in the interval of --series
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) flent: Option<PathBuf>,
 
     /// Say nothing at the end, unless packets were late
     #[arg(long)]

@@ -16,7 +16,7 @@ use fairlane_qdisc::{Duration, Kind};
 use fairlane_report::{Detail, Details, against_table, compare_table, run_report};
 use fairlane_runner::compare::with_kind;
 use fairlane_runner::{Batch, Job, Recorder, machine, so_far};
-use fairlane_scenario::{Document, KernelDiscipline, Link, Scenario};
+use fairlane_scenario::{Document, KernelDiscipline, Scenario};
 use fairlane_sim::{Control, Observer};
 
 use crate::args::lab::{LabArgs, LabPlace};
@@ -106,7 +106,6 @@ impl LabCommand {
     pub(crate) fn new(args: &LabArgs) -> Result<Self, Failure> {
         let document = shared::document(args.file.as_deref(), &args.overrides)?;
         let scenario = document.scenario()?;
-        check_shapers(&document, &scenario)?;
         let kinds = shared::kinds(&args.queue);
         let scenarios: Vec<(Option<Kind>, Scenario)> = if kinds.is_empty() {
             vec![(None, scenario.clone())]
@@ -396,17 +395,6 @@ fn unmeasured(of: &[(Kind, LabError)], labs: usize, there: &str) -> Option<Failu
         }
     };
     Some(Failure::new(message, HELP))
-}
-
-/// Checks that no link has a shaper in front of it: the lab's link has no separate buffer.
-fn check_shapers(document: &Document, scenario: &Scenario) -> Result<(), Failure> {
-    let shaped = |link: &&Link| link.forward.wire.shaper.is_some() || link.reverse.wire.shaper.is_some();
-    let Some(link) = scenario.links.iter().find(shaped) else { return Ok(()) };
-    let place =
-        if document.get("bottleneck").is_some() { "bottleneck".to_owned() } else { format!("links.{}", link.name) };
-    let place = if link.forward.wire.shaper.is_some() { place } else { format!("{place}.reverse") };
-    let help = "leave it out here, or simulate it: fairlane run";
-    Err(document.refuse(&format!("{place}.shaper"), "the lab's link has no shaper in front of it", help).into())
 }
 
 /// Converts a lab's error; an error about the scenario names its place in the file.

@@ -1,5 +1,6 @@
 //! `fairlane shell`: any program behind a scenario's link.
 
+mod records;
 mod report;
 
 use std::ffi::OsString;
@@ -7,14 +8,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fairlane_console::Failure;
-use fairlane_outcome::{Extent, Outcome, OutputFile};
+use fairlane_outcome::{Extent, Outcome, OutputFile, Timeline};
 use fairlane_qdisc::Kind;
+use fairlane_runner::so_far;
 use fairlane_scenario::{Document, Scenario};
-use fairlane_shell::{Ended, Listen, Options, Shell, ShellError};
+use fairlane_shell::{Ended, Follow, LinkSample, Listen, Options, Shell, ShellError};
 
 use crate::args::shell::ShellArgs;
 use crate::files::Outputs;
+use crate::page::HtmlPage;
 use crate::{output, shared};
+use records::Asked;
 
 /// The exit code of a command that Ctrl-C has ended, and with it the runs behind it.
 const INTERRUPTED: u8 = 128 + 2;
@@ -22,17 +26,27 @@ const INTERRUPTED: u8 = 128 + 2;
 /// A command behind links that differ in their queue alone.
 #[derive(Debug)]
 pub(crate) struct ShellCommand {
-    shells: Vec<(Option<Kind>, Shell)>,
+    shells: Vec<PreparedShell>,
     command: Vec<OsString>,
     json: Option<PathBuf>,
+    page: Option<HtmlPage>,
+    records: Asked,
     quiet: bool,
+}
+
+/// A shell with its scenario, and its discipline if that is not the file's.
+#[derive(Debug)]
+struct PreparedShell {
+    kind: Option<Kind>,
+    scenario: Scenario,
+    shell: Shell,
 }
 
 impl ShellCommand {
     /// Reads and checks everything. Nothing is changed on the machine.
     pub(crate) fn new(args: &ShellArgs) -> Result<Self, Failure> {
         let document = shared::document(Some(&args.file), &args.overrides)?;
-        let scenario = document.scenario()?;
+        let scenario = document.links_alone()?;
         let kinds = shared::kinds(&args.queue);
         let scenarios: Vec<(Option<Kind>, Scenario)> = if kinds.is_empty() {
             vec![(None, scenario)]
@@ -50,50 +64,67 @@ impl ShellCommand {
             listen,
         };
         let shell = |(kind, scenario): (Option<Kind>, Scenario)| match Shell::new(&scenario, options.clone()) {
-            Ok(shell) => Ok((kind, shell)),
+            Ok(shell) => Ok(PreparedShell { kind, scenario, shell }),
             Err(error) => Err(failure(&document, error)),
         };
         let shells: Vec<_> = scenarios.into_iter().map(shell).collect::<Result<_, Failure>>()?;
-        if args.pcap.is_some() && shells.len() > 1 {
-            let message = "--pcap follows one run, and --queue asks for several";
+        let (series, flent) = (args.series.clone().asked(), args.flent.clone());
+        if shells.len() > 1 && (args.pcap.is_some() || series.is_some() || flent.is_some()) {
+            let message = "--pcap, --series and --flent follow one run, and --queue asks for several";
             return Err(Failure::new(message, "name one discipline"));
         }
         let outputs = Outputs::default().file("--json", args.json.as_deref()).file("--pcap", args.pcap.as_deref());
+        let outputs = outputs.file("--html", args.page.html.as_deref()).series(series.as_ref());
+        let outputs = outputs.file("--flent", flent.as_deref());
         outputs.check(&shared::inputs(Some(&args.file), &document))?;
+        let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
+        let records = Asked { series, flent, page: page.is_some() };
         let command = if args.command.is_empty() { vec![user_shell()] } else { args.command.clone() };
-        Ok(Self { shells, command, json: args.json.clone(), quiet: args.quiet })
+        Ok(Self { shells, command, json: args.json.clone(), page, records, quiet: args.quiet })
     }
 
     /// Runs the command behind each link. The exit code is the first that is not 0. If a link fails, the outcomes of
     /// those before it are kept.
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let mut outcomes = Vec::new();
-        let ended = self.run_all(&mut outcomes);
-        if let Some(file) = &self.json {
-            write_json(file, &outcomes)?;
-        }
+        let mut followed = Vec::new();
+        let ended = self.run_all(&mut followed);
+        let (outcomes, timelines): (Vec<Outcome>, Vec<Option<Timeline>>) = followed.into_iter().unzip();
+        let json = self.json.as_ref().map(|file| write_json(file, &outcomes));
+        let missing = (outcomes.len() < self.shells.len())
+            .then(|| shared::interrupted(&so_far(&outcomes, self.shells.len(), "disciplines")));
+        let page = self.page.as_ref().filter(|_| !outcomes.is_empty()).map(|page| match &outcomes[..] {
+            [one] => page.write_run(one, timelines.first().and_then(Option::as_ref), missing),
+            several => page.write_comparison(several, &timelines, None, missing),
+        });
+        shared::delivered(json, Ok(()), page)?;
         match ended? {
             0 => Ok(()),
             code => Err(Failure::Ended(code)),
         }
     }
 
-    /// Returns the exit code, and adds the outcomes of the links whose command has ended.
-    fn run_all(&self, outcomes: &mut Vec<Outcome>) -> Result<u8, Failure> {
+    /// Returns the exit code, and adds the outcomes of the links whose command has ended, with their timelines.
+    fn run_all(&self, followed: &mut Vec<(Outcome, Option<Timeline>)>) -> Result<u8, Failure> {
         let mut code = 0;
-        for (kind, shell) in &self.shells {
+        for PreparedShell { kind, scenario, shell } in &self.shells {
             if self.shells.len() > 1
                 && let Some(kind) = kind
             {
                 output::tell(&format!("{kind}:\n"));
             }
-            let ended = shell.run(&self.command).map_err(|error| self.failed(error))?;
+            let mut records = self.records.begin(scenario)?;
+            let mut hear = |sample: LinkSample| records.hear(&sample);
+            let follow = self.records.interval().map(|every| Follow { every, hear: &mut hear });
+            let ended = shell.run(&self.command, follow).map_err(|error| self.failed(error))?;
+            let timeline = records.finish(Extent::Whole);
             let Ended { run, code: this, .. } = &ended;
             if code == 0 {
                 code = *this;
             }
             output::tell(&report::text(&ended, self.quiet));
-            outcomes.extend(Outcome::from_runs([run.clone()]));
+            let of_page = timeline.as_ref().ok().filter(|_| self.page.is_some()).cloned();
+            followed.extend(Outcome::from_runs([run.clone()]).map(|outcome| (outcome, of_page)));
+            timeline?;
             if *this == INTERRUPTED {
                 break;
             }

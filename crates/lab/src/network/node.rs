@@ -12,6 +12,7 @@ use nix::unistd::gettid;
 
 use crate::address::IpVersion;
 use crate::error::{LabError, setup};
+use crate::user_namespace::namespace_refusal;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -40,7 +41,7 @@ impl Node {
         let thread = thread::Builder::new().name(name.to_owned()).spawn(work).map_err(setup("a thread"))?;
         let made = told.recv().unwrap_or(Err(Errno::EIO));
         let id = made.map_err(|error| match error {
-            Errno::EPERM => LabError::NotPermitted,
+            Errno::EPERM => LabError::NotPermitted(namespace_refusal(error)),
             other => LabError::Setup("a network namespace".to_owned(), other.into()),
         })?;
         Ok(Self { name, jobs: Some(jobs), thread: Some(thread), id })

@@ -1,4 +1,4 @@
-//! An NFQUEUE of the lab's router.
+//! An NFQUEUE before or behind a discipline of the kernel.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,34 +6,20 @@ use std::os::fd::{AsFd, BorrowedFd};
 use fairlane_linux::nfqueue::{Copied, Decision, Message, PacketMessage, Setup, Verdict};
 use fairlane_linux::{QueueSocket, ReceiveBuffer, kernel_queue, now};
 use fairlane_qdisc::Time;
-use fairlane_qdisc::headers::{FlowId, Headers, LinkType};
+use fairlane_qdisc::headers::{Headers, LinkType};
 use nix::errno::Errno;
 
-use crate::address::flow_of;
 use crate::error::LabError;
+use crate::router::PacketCounts;
 
 /// The maximum number of packets in the kernel: more than any scenario of the lab needs, and the maximum of Linux 6.18.
 const MAX_PACKETS: u32 = 65_536;
-
-/// The IP protocol number of ICMPv6.
-const ICMPV6: u8 = 58;
 
 /// A bound NFQUEUE.
 pub(crate) struct QueuePort {
     number: u16,
     socket: QueueSocket,
     batch: ReceiveBuffer,
-}
-
-/// The packets that the router has seen.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct PacketCounts {
-    /// The size of the largest packet in bytes.
-    pub(crate) largest: u32,
-    /// Packets that belong to no flow.
-    pub(crate) unclassified: u64,
-    /// All packets.
-    pub(crate) packets: u64,
 }
 
 /// Binds the NFQUEUE `number` in this thread's namespace. Another thread can receive from it.
@@ -72,11 +58,9 @@ impl QueuePort {
         let at = now();
         let received = self.socket.receive(&mut self.batch, |message| {
             let Message::Packet(queued) = message else { return };
-            counts.packets += 1;
-            counts.largest = counts.largest.max(queued.bytes);
-            let (flow, counted) = owner(&queued);
-            if !flow.is_some_and(|flow| take(at, flow, &queued)) {
-                counts.unclassified += u64::from(counted);
+            counts.add(queued.bytes);
+            let packet = Headers::read(LinkType::Raw, queued.payload, queued.bytes).flow;
+            if counts.flow_of(packet, |flow| take(at, flow, &queued)).is_none() {
                 passing.push(queued.id);
             }
         })?;
@@ -107,14 +91,5 @@ impl QueuePort {
     /// Returns the socket, which is readable when there are packets.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-/// Returns the flow of a packet, by its source address, and `false` for a packet of the hosts' IPv6, which has no flow
-/// and no part in the traffic: neighbour discovery and multicast listener reports.
-fn owner(queued: &PacketMessage<'_>) -> (Option<u32>, bool) {
-    match Headers::read(LinkType::Raw, queued.payload, queued.bytes).flow {
-        FlowId::Ip { source, protocol, .. } => (flow_of(source), protocol != ICMPV6),
-        FlowId::Frame { .. } => (None, true),
     }
 }

@@ -14,24 +14,26 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use fairlane_link::{Line, LinkObserver};
 use fairlane_linux::nfqueue::{Decision, Verdict};
 use fairlane_linux::rtnetlink::QdiscCounts;
-use fairlane_linux::{Classifier, DelayHistogram, LinkLayer, PacketObserver, QueueSocket, QueuedPacket};
+use fairlane_linux::{Classifier, LinkLayer, Marking, QueueSocket, QueuedPacket, now};
 use fairlane_outcome::{QueueFlowRun, QueueRun, QueueSample};
-use fairlane_qdisc::{Count, Duration, Kind, Packet, Reason, Time};
+use fairlane_qdisc::{Count, Duration, Kind, Packet, Reason, Tagged, Time};
 use fairlane_scenario::LinkSide;
 
 use crate::error::LabError;
 use crate::in_kernel::InKernel;
-use crate::network::queue_port::{PacketCounts, QueuePort};
-use crate::network::{EXIT, FLOWS, QUEUES, ROUTER};
+use crate::network::queue_port::QueuePort;
+use crate::network::{CE_BIT, ENTRANCE, EXIT, FLOWS, ROUTER};
+use crate::path::{DelayLine, Entry, HostLinks, Lateness, LinkPacket, Stamps, Wire};
 use crate::plan::LabPlan;
-use crate::router::direction::pass;
-use crate::router::host_link::{DelayLine, HostLink};
 use crate::router::kernel_link::KernelLink;
 use crate::router::meter::Meter;
-use crate::router::wire::Wire;
-use crate::router::{HostLinks, KernelDrops, MARKING, MeasuredWay, Way, WayCounts, WaySample};
+use crate::router::{KernelDrops, PacketCounts, Way, WayCounts, WaySample};
+
+/// The marking of packets, which the kernel's own discipline marks.
+const MARKING: Marking = Marking::ByRule(CE_BIT);
 
 /// How often the kernel is asked for the length of its queue.
 const LOOK: Duration = Duration::from_millis(10);
@@ -43,34 +45,30 @@ pub(crate) struct KernelDirection {
     link: KernelLink,
     wire: Wire,
     classifier: Classifier,
-    kind: Kind,
-    /// By flow, the link before the queue, and the one behind the bottleneck; `None` if the flow has no host link.
-    first: Vec<Option<HostLink>>,
-    last: Vec<Option<HostLink>>,
-    before: DelayLine<(u32, Inside)>,
-    /// Packets on the wire, with their flow and size.
-    crossing: DelayLine<(u32, u32, Verdict)>,
-    after: DelayLine<Verdict>,
+    name: String,
+    side: LinkSide,
+    known: Time,
+    hosts: HostLinks,
+    before: DelayLine<Inside>,
+    /// Packets on the wire: their flow, size and number.
+    crossing: DelayLine<(u32, u32, u32)>,
+    after: DelayLine<u32>,
     /// By flow, the packets that went in and have not come out, in order.
     inside: Vec<VecDeque<Inside>>,
-    /// By flow, packets dropped by the hosts' links since the start of the run, and up to the start of the measurement.
-    dropped_at_hosts: Vec<u64>,
-    dropped_at_hosts_before: Vec<u64>,
     meter: Meter,
     totals: QueueSample,
     length: QueueLength,
     /// The kernel's counts, and the packets whose fate was open, at the start of the measurement.
     begun: (QdiscCounts, u64),
-    lateness: DelayHistogram,
+    lateness: Lateness,
     /// Verdicts on packets at the entrance and at the exit.
     verdicts: [Vec<Verdict>; 2],
 }
 
 /// A packet between the entrance and the exit.
 struct Inside {
-    packet: QueuedPacket,
+    packet: LinkPacket,
     tag: Tag,
-    since: Time,
 }
 
 /// The fields by which a packet differs from the others of its flow: the identification of its IPv4 header, which IPv6
@@ -94,79 +92,78 @@ impl KernelDirection {
     /// Installs `discipline` at the router's interface in this thread's namespace. `exit` is the queue behind it.
     pub(crate) fn new(
         plan: &LabPlan,
-        hosts: Vec<HostLinks>,
+        hosts: HostLinks,
         wire: Wire,
         discipline: &InKernel,
         exit: QueueSocket,
     ) -> Result<Self, LabError> {
         let link = KernelLink::install(ROUTER[1], discipline, plan.link.forward.rate, plan.largest())?;
-        let flows = hosts.len();
-        let (first, last) = hosts.into_iter().unzip();
+        let flows = plan.flows.len();
         Ok(Self {
-            entrance: QueuePort::bind(QUEUES[0])?,
+            entrance: QueuePort::bind(ENTRANCE)?,
             exit: QueuePort::new(EXIT, exit),
             link,
             wire,
             classifier: Classifier::new(FLOWS, LinkLayer::default()),
-            kind: plan.link.forward.queue.kind(),
-            first,
-            last,
+            name: plan.link.name.clone(),
+            side: plan.link.forward.clone(),
+            known: Time::ZERO,
+            hosts,
             before: DelayLine::new(),
             crossing: DelayLine::new(),
             after: DelayLine::new(),
             inside: (0..flows).map(|_| VecDeque::new()).collect(),
-            dropped_at_hosts: vec![0; flows],
-            dropped_at_hosts_before: vec![0; flows],
             meter: Meter::new(flows),
             totals: QueueSample::default(),
             length: QueueLength::default(),
             begun: (QdiscCounts::default(), 0),
-            lateness: DelayHistogram::default(),
+            lateness: Lateness::default(),
             verdicts: [Vec::new(), Vec::new()],
         })
     }
 
     fn come(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
-        let Self { entrance, classifier, first, before, dropped_at_hosts, verdicts: [verdicts, _], .. } = self;
+        let Self { entrance, classifier, hosts, before, meter, verdicts: [verdicts, _], .. } = self;
         entrance.receive(counts, |at, flow, queued| {
-            let Some(link) = first.get_mut(flow as usize) else { return false };
-            match pass(link, at, queued.bytes) {
-                Some(due) => {
+            if !meter.knows(flow) {
+                return false;
+            }
+            match hosts.pass(false, flow, at, queued.bytes) {
+                Some(since) => {
                     let packet = QueuedPacket::new(queued, classifier, MARKING);
-                    before.push(due, (flow, Inside { packet, tag: tag(queued.payload), since: due }));
+                    let packet = Tagged::new(packet, Entry { since, flow });
+                    before.push(since, Inside { packet, tag: tag(queued.payload) });
                 }
-                None => {
-                    dropped_at_hosts[flow as usize] += 1;
-                    verdicts.push(Verdict { id: queued.id, decision: Decision::Drop, repeat: None });
-                }
+                None => verdicts.push(Verdict { id: queued.id, decision: Decision::Drop, repeat: None }),
             }
             true
         })
     }
 
     fn leave(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
-        let Self { exit, wire, kind, crossing, inside, meter, totals, verdicts: [_, verdicts], .. } = self;
+        let Self { exit, wire, side, crossing, inside, meter, totals, verdicts: [_, verdicts], .. } = self;
+        let reason = reason(side.queue.kind());
         exit.receive(counts, |at, flow, queued| {
             let tag = tag(queued.payload);
             let Some(packets) = inside.get_mut(flow as usize) else { return false };
             let Some(place) = packets.iter().position(|packet| packet.tag == tag) else { return false };
             for missed in packets.drain(..place) {
-                add(&mut totals.dropped, &missed.packet);
-                meter.dropped_inside(at, &missed.packet, reason(*kind), missed.since);
+                totals.dropped.add(missed.packet.bytes());
+                meter.dropped_inside(at, missed.packet, reason);
             }
-            let Some(Inside { packet, since, .. }) = packets.pop_front() else { return false };
-            if packet.was_marked_since(queued.payload) {
-                add(&mut totals.marked, &packet);
-                meter.marked(&packet, Reason::Early);
+            let Some(Inside { packet, .. }) = packets.pop_front() else { return false };
+            let bytes = packet.bytes();
+            if packet.packet.was_marked_since(queued.payload) {
+                totals.marked.add(bytes);
+                meter.marked(at, &packet, Reason::Early);
             }
-            add(&mut totals.departed, &packet);
-            meter.departed(at, &packet, since);
-            let sent = wire.sent(at, packet.bytes());
+            totals.departed.add(bytes);
+            meter.departed(at, &packet);
+            let sent = wire.finish(at, bytes);
             if let Some(across) = wire.arrival(sent) {
-                let verdict = Verdict { id: queued.id, decision: Decision::Accept, repeat: None };
-                crossing.push(across, (flow, packet.bytes(), verdict));
+                crossing.push(across, (flow, bytes, queued.id));
             } else {
-                meter.lost(flow, packet.bytes());
+                meter.lost(at, packet);
                 verdicts.push(Verdict { id: queued.id, decision: Decision::Drop, repeat: None });
             }
             true
@@ -186,37 +183,40 @@ impl KernelDirection {
 }
 
 impl Way for KernelDirection {
-    fn receive(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
+    fn receive(&mut self, _now: Time, _clock: &Stamps, counts: &mut PacketCounts) -> io::Result<bool> {
         let came = self.come(counts)?;
         // These have been counted at the entrance.
         let mut again = PacketCounts::default();
         let left = self.leave(&mut again)?;
         counts.unclassified += again.unclassified;
+        self.known = now();
         Ok(came | left)
     }
 
+    fn known(&self) -> Time {
+        self.known
+    }
+
     fn advance(&mut self, now: Time) -> io::Result<()> {
-        while let Some((due, (flow, inside))) = self.before.pop(now) {
+        while let Some((due, mut inside)) = self.before.pop(now) {
             self.lateness.add(now.since(due));
             // It is handed to the kernel now, not when it was due.
-            let inside = Inside { since: now, ..inside };
-            self.verdicts[0].push(Verdict { id: inside.packet.id, decision: Decision::Accept, repeat: None });
-            add(&mut self.totals.arrived, &inside.packet);
-            self.meter.assign(inside.packet.id, flow);
+            inside.packet.tag.since = now;
+            let (id, bytes, flow) = (inside.packet.packet.id, inside.packet.bytes(), inside.packet.tag.flow);
+            self.verdicts[0].push(Verdict { id, decision: Decision::Accept, repeat: None });
+            self.totals.arrived.add(bytes);
             self.meter.arrived(now, &inside.packet);
             self.inside[flow as usize].push_back(inside);
         }
-        while let Some((at, (flow, bytes, verdict))) = self.crossing.pop(now) {
-            if let Some(there) = pass(&mut self.last[flow as usize], at, bytes) {
-                self.after.push(there, verdict);
-            } else {
-                self.dropped_at_hosts[flow as usize] += 1;
-                self.verdicts[1].push(Verdict { id: verdict.id, decision: Decision::Drop, repeat: None });
+        while let Some((at, (flow, bytes, id))) = self.crossing.pop(now) {
+            match self.hosts.pass(true, flow, at, bytes) {
+                Some(there) => self.after.push(there, id),
+                None => self.verdicts[1].push(Verdict { id, decision: Decision::Drop, repeat: None }),
             }
         }
-        while let Some((due, verdict)) = self.after.pop(now) {
+        while let Some((due, id)) = self.after.pop(now) {
             self.lateness.add(now.since(due));
-            self.verdicts[1].push(verdict);
+            self.verdicts[1].push(Verdict { id, decision: Decision::Accept, repeat: None });
         }
         if self.length.due() <= now {
             self.look(now)?;
@@ -224,10 +224,12 @@ impl Way for KernelDirection {
         Ok(())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    fn deliver(&mut self) -> io::Result<bool> {
+        self.advance(self.known)?;
         let [entering, leaving] = &mut self.verdicts;
         self.entrance.decide(entering.drain(..))?;
-        self.exit.decide(leaving.drain(..))
+        self.exit.decide(leaving.drain(..))?;
+        Ok(false)
     }
 
     fn due(&self) -> Option<Time> {
@@ -239,16 +241,14 @@ impl Way for KernelDirection {
         vec![self.entrance.socket(), self.exit.socket()]
     }
 
-    fn lost_in_kernel(&self) -> u64 {
+    fn lost_outside(&mut self) -> u64 {
         // Those at the exit are in another namespace. They count as dropped, and the kernel's own count does not have
         // them.
         self.entrance.lost_in_kernel()
     }
-}
 
-impl MeasuredWay for KernelDirection {
-    fn start(&mut self, start: Time) {
-        self.wire.start(start);
+    fn start(&mut self, now: Time) {
+        self.wire.start(now);
     }
 
     fn begin(&mut self, now: Time) -> io::Result<()> {
@@ -256,30 +256,29 @@ impl MeasuredWay for KernelDirection {
         self.length = QueueLength { area: 0, from: self.length.looked, ..self.length };
         self.begun = (self.length.last, self.open());
         self.meter.begin(now);
-        self.dropped_at_hosts_before.clone_from(&self.dropped_at_hosts);
-        self.lateness = DelayHistogram::default();
+        self.hosts.begin();
+        self.lateness = Lateness::default();
         Ok(())
     }
 
-    fn sample(&mut self) -> WaySample {
+    fn sample(&self) -> WaySample {
         let QdiscCounts { packets, bytes, .. } = self.length.last;
         let backlog = Count { packets: packets.into(), bytes: bytes.into() };
-        WaySample::new(QueueSample { backlog, ..self.totals }, &self.meter, &self.dropped_at_hosts)
+        WaySample::new(QueueSample { backlog, ..self.totals }, &self.meter, &self.hosts)
     }
 
-    fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> io::Result<WayCounts> {
+    fn measured(&mut self, now: Time) -> io::Result<WayCounts> {
         self.look(now)?;
         let lost_bytes = self.meter.lost_bytes();
-        let mut queue = self.meter.measured(now, name, side);
+        let mut queue = self.meter.measured(now, &self.name, &self.side);
         let missed = drops(&queue.flows);
         share_out(self.length.mean(), &mut queue);
         let counted = u64::from(self.length.last.drops.wrapping_sub(self.begun.0.drops));
-        let both = self.dropped_at_hosts.iter().zip(&self.dropped_at_hosts_before);
         Ok(WayCounts {
             queue,
             lost_bytes,
-            dropped_at_hosts: both.map(|(dropped, before)| dropped - before).collect(),
-            lateness: self.lateness,
+            dropped_at_hosts: self.hosts.dropped(),
+            lateness: self.lateness.clone(),
             kernel: Some(KernelDrops { counted, missed, open: [self.begun.1, self.open()] }),
         })
     }
@@ -317,11 +316,6 @@ fn share_out(mean: f64, queue: &mut QueueRun) {
         flow.mean_packets = flow.mean_packets * part + rest * flow.dropped.iter().sum::<u64>() as f64 / all;
     }
     queue.mean_packets = mean;
-}
-
-fn add(count: &mut Count, packet: &QueuedPacket) {
-    count.packets += 1;
-    count.bytes += u64::from(packet.bytes());
 }
 
 /// Returns the tag of a packet, with zeros for missing fields.
@@ -374,16 +368,16 @@ mod tests {
         let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
         let packet = |id| {
             let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false, hosts: None };
-            QueuedPacket::new(&queued, &Classifier::new(FLOWS, LinkLayer::default()), MARKING)
+            let packet = QueuedPacket::new(&queued, &Classifier::new(FLOWS, LinkLayer::default()), MARKING);
+            Tagged::new(packet, Entry { since: ms(1000), flow: 0 })
         };
         let mut meter = Meter::new(1);
         meter.begin(ms(1000));
         for id in [1, 2] {
-            meter.assign(id, 0);
             meter.arrived(ms(1000), &packet(id));
         }
-        meter.dropped_inside(ms(1030), &packet(1), Reason::Early, ms(1000));
-        meter.departed(ms(1030), &packet(2), ms(1000));
+        meter.dropped_inside(ms(1030), packet(1), Reason::Early);
+        meter.departed(ms(1030), &packet(2));
         let scenario = Document::builtin().scenario().unwrap();
         let queue = meter.measured(ms(1100), "bottleneck", &scenario.links[0].forward);
         let flow = &queue.flows[0];

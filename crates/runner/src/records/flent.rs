@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fairlane_outcome::{Extent, stats};
+use fairlane_outcome::{Extent, Timeline, stats};
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Access, FlowGroup, Hop, Scenario, Traffic};
 use fairlane_sim::{FlowSample, Intervals, Observer, PacketEvent, QueueEvent};
@@ -114,10 +114,7 @@ impl FlentFile {
     /// # Errors
     /// The file cannot be written.
     pub fn finish(self, extent: Extent) -> Result<(), Error> {
-        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        let text = serde_json::to_vec_pretty(&self.data()).map_err(Error::plain)?;
-        packed.write_all(&text).map_err(Error::plain)?;
-        files::write(&self.path, packed.finish().map_err(Error::plain)?, extent)
+        write(&self.path, &self.data(), extent)
     }
 
     /// Ends the interval at `at`, at the first of its flows.
@@ -161,36 +158,115 @@ impl FlentFile {
             results.insert(PINGS.to_owned(), json!(self.pings));
             raw.insert(PINGS.to_owned(), json!(self.answers));
         }
+        let head = Head {
+            path: &self.path,
+            test,
+            title: &self.scenario,
+            made: "simulated",
+            length: self.length,
+            step: self.interval.as_secs(),
+            parameters: json!({ "upload_streams": tcp.len().to_string() }),
+        };
         json!({
-            "metadata": self.metadata(test, tcp.len(), &results),
+            "metadata": head.metadata(&results),
             "raw_values": raw,
             "results": results,
             "version": VERSION,
             "x_values": self.times,
         })
     }
+}
 
-    fn metadata(&self, test: &str, streams: usize, results: &BTreeMap<String, Value>) -> Value {
+/// Writes the timeline of a link with real programs to the [place](Extent::path) of a file at `path`, as flent's test
+/// `tcp_bidirectional`: the goodput of all TCP towards the programs, the group `tcp down`, and from them, `tcp up`; and
+/// so of UDP. The scenario is called `title`.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_link(path: &Path, title: &str, timeline: &Timeline, extent: Extent) -> Result<(), Error> {
+    let times = &timeline.time_s;
+    let length = times.last().copied().unwrap_or_default();
+    let rates = |group: &str| -> Vec<f64> {
+        let found = timeline.groups.iter().find(|one| one.name == group);
+        found.map_or_else(|| vec![0.0; times.len()], |one| one.goodput_bps.iter().map(|rate| rate / 1e6).collect())
+    };
+    let series = [
+        ("TCP download", "tcp down"),
+        ("TCP upload", "tcp up"),
+        ("UDP download", "udp down"),
+        ("UDP upload", "udp up"),
+    ];
+    let results: BTreeMap<&str, Vec<f64>> = series.into_iter().map(|(name, group)| (name, rates(group))).collect();
+    // flent shows no file without raw values.
+    let raw = |values: &[f64]| -> Vec<Value> {
+        times.iter().zip(values).map(|(time, value)| json!({ "t": time, "val": value })).collect()
+    };
+    let raw: BTreeMap<&str, Vec<Value>> = results.iter().map(|(name, values)| (*name, raw(values))).collect();
+    let results: BTreeMap<String, Value> =
+        results.into_iter().map(|(name, values)| (name.to_owned(), json!(values))).collect();
+    let head = Head {
+        path,
+        test: "tcp_bidirectional",
+        title,
+        made: "measured behind a link",
+        length,
+        step: length / times.len().max(1) as f64,
+        parameters: json!({}),
+    };
+    let data = json!({
+        "metadata": head.metadata(&results),
+        "raw_values": raw,
+        "results": results,
+        "version": VERSION,
+        "x_values": times,
+    });
+    write(path, &data, extent)
+}
+
+/// Writes the file compressed.
+fn write(path: &Path, data: &Value, extent: Extent) -> Result<(), Error> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    let text = serde_json::to_vec_pretty(data).map_err(Error::plain)?;
+    packed.write_all(&text).map_err(Error::plain)?;
+    files::write(path, packed.finish().map_err(Error::plain)?, extent)
+}
+
+/// The metadata of a file. Times are in seconds.
+struct Head<'a> {
+    path: &'a Path,
+    /// The test of flent whose plots suit.
+    test: &'a str,
+    title: &'a str,
+    /// How the values came about.
+    made: &'a str,
+    length: f64,
+    step: f64,
+    parameters: Value,
+}
+
+impl Head<'_> {
+    fn metadata(&self, results: &BTreeMap<String, Value>) -> Value {
+        let Self { path, test, title, made, length, step, parameters } = self;
         let series: Map<String, Value> =
             results.iter().map(|(name, values)| (name.clone(), about(name, values))).collect();
         json!({
-            "DATA_FILENAME": self.path.file_name().map(|name| name.to_string_lossy()),
+            "DATA_FILENAME": path.file_name().map(|name| name.to_string_lossy()),
             "FAILED_RUNNERS": 0,
             "FLENT_VERSION": "2.3.0",
             "HOST": "destination",
             "HOSTS": ["destination"],
             "IP_VERSION": 4,
-            "LENGTH": self.length,
+            "LENGTH": length,
             "LOCAL_HOST": "source",
             "NAME": test,
-            "NOTE": format!("simulated by Fairlane {}", env!("CARGO_PKG_VERSION")),
+            "NOTE": format!("{made} by Fairlane {}", env!("CARGO_PKG_VERSION")),
             "SERIES_META": series,
-            "STEP_SIZE": self.interval.as_secs(),
+            "STEP_SIZE": step,
             "T0": START,
-            "TEST_PARAMETERS": { "upload_streams": streams.to_string() },
+            "TEST_PARAMETERS": parameters,
             "TIME": START,
-            "TITLE": self.scenario,
-            "TOTAL_LENGTH": self.length,
+            "TITLE": title,
+            "TOTAL_LENGTH": length,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "recordings")]
 mod flent;
+mod link;
 #[cfg(feature = "recordings")]
 mod mahimahi;
 #[cfg(feature = "recordings")]
@@ -15,7 +16,8 @@ mod timeline;
 mod trace;
 
 #[cfg(feature = "recordings")]
-pub use flent::FlentFile;
+pub use flent::{FlentFile, write_link};
+pub use link::LinkRecorder;
 #[cfg(feature = "recordings")]
 pub use mahimahi::LinkLog;
 #[cfg(feature = "recordings")]

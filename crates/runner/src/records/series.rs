@@ -46,6 +46,20 @@ impl Series {
         Self { interval, intervals: Intervals::new(scenario), writer, failed: None }
     }
 
+    /// Adds a flow that is not the scenario's: its number is the next one.
+    pub fn add_flow(&mut self, name: String) {
+        self.intervals.add_flow(name);
+    }
+
+    /// As [`Observer::flow`], of a flow that had nothing to count before `since`: its row begins there.
+    pub fn flow_since(&mut self, since: Time, at: Time, sample: &FlowSample) {
+        if self.failed.is_none()
+            && let Some(row) = self.intervals.flow_since(since, at, sample)
+        {
+            self.failed = self.writer.write_flow(&row).err();
+        }
+    }
+
     /// Returns true if a row could not be written.
     #[must_use]
     pub fn failed(&self) -> bool {

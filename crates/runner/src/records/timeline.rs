@@ -219,7 +219,7 @@ impl Recorder {
 }
 
 /// Begins the timeline of a link's queue.
-fn queue_timeline(scenario: &Scenario, link: u32) -> QueueTimeline {
+pub(super) fn queue_timeline(scenario: &Scenario, link: u32) -> QueueTimeline {
     // The buffers behind shapers have numbers beyond those of the links.
     let side = scenario
         .links

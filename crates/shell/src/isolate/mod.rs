@@ -2,15 +2,15 @@
 
 mod files;
 mod init;
-mod refusal;
 mod tcp_settings;
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
+use fairlane_lab::{enter_user_namespace, namespace_refusal};
 use nix::errno::Errno;
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::CloneFlags;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getegid, geteuid};
@@ -69,10 +69,10 @@ impl Inside {
         let (channel, other) = UnixStream::pair().map_err(setup("a socket"))?;
         let child = match fork_into(INSIDE) {
             Err(Errno::EPERM) => {
-                enter_user_namespace()?;
-                fork_into(INSIDE).map_err(refusal::explain)?
+                enter_user_namespace(geteuid(), getegid()).map_err(ShellError::NotPermitted)?;
+                fork_into(INSIDE).map_err(refused)?
             }
-            result => result.map_err(refusal::explain)?,
+            result => result.map_err(refused)?,
         };
         match child {
             Some(pid) => Ok(Self { pid, channel }),
@@ -147,17 +147,6 @@ impl Message {
     }
 }
 
-/// Moves this process to a new user namespace in which it has all rights, and its user and group are those from before.
-fn enter_user_namespace() -> Result<(), ShellError> {
-    let (user, group) = (geteuid(), getegid());
-    unshare(CloneFlags::CLONE_NEWUSER).map_err(refusal::explain)?;
-    let write = |file: &str, text: String| {
-        std::fs::write(format!("/proc/self/{file}"), text).map_err(|error| match error.raw_os_error() {
-            Some(code) => refusal::explain(Errno::from_raw(code)),
-            None => setup(file)(error),
-        })
-    };
-    write("setgroups", "deny".to_owned())?;
-    write("uid_map", format!("{user} {user} 1"))?;
-    write("gid_map", format!("{group} {group} 1"))
+fn refused(error: Errno) -> ShellError {
+    ShellError::NotPermitted(namespace_refusal(error))
 }

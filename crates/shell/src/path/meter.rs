@@ -2,46 +2,39 @@
 
 use std::collections::HashMap;
 
-use fairlane_lab::{FlowCounts, QueueCounts};
+use fairlane_lab::{FlowCounts, LinkPacket, QueueCounts};
 use fairlane_link::LinkObserver;
-use fairlane_linux::QueuedPacket;
-use fairlane_outcome::QueueRun;
+use fairlane_outcome::{FlowSample, QueueFlowRun, QueueRun};
 use fairlane_qdisc::headers::FlowId;
-use fairlane_qdisc::{Packet, Reason, Tagged, Time};
+use fairlane_qdisc::{Packet, Reason, Time};
 
-/// The most flows that are counted one by one; those that come later are counted with the last one.
+/// The most flows that are counted one by one; those that come later are counted together.
 const MOST_FLOWS: usize = 20_000;
-
-/// The arrival of a packet at the queue, and the number of its flow.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    since: Time,
-    flow: u32,
-}
 
 /// A flow of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkFlow {
-    pub(crate) name: FlowId,
+    /// `None` for the flows that are counted together.
+    pub(crate) name: Option<FlowId>,
     /// Bytes lost on the wire.
     pub(crate) lost_bytes: u64,
 }
-
-/// A packet of the link.
-pub(crate) type LinkPacket = Tagged<QueuedPacket, Entry>;
 
 /// The counts since the start.
 #[derive(Debug)]
 pub(crate) struct Meter {
     queue: QueueCounts,
-    names: Vec<FlowId>,
+    /// By number; `None` for the flows that are counted together.
+    names: Vec<Option<FlowId>>,
     numbers: HashMap<FlowId, u32>,
+    /// The flows that have had events since the last sample, and the number of that sample by flow.
+    active: Vec<u32>,
+    sampled: Vec<u32>,
+    samples: u32,
     /// The seconds in which the discipline dropped or marked packets, and the bytes that departed in each.
     signalled: Vec<(u64, u64)>,
     /// The present second, the bytes that have departed in it, and whether the discipline has dropped or marked any.
     second: (u64, u64, bool),
-    /// Packets that were dropped or lost since the last call of [`gone`](Self::gone).
-    gone: Vec<u32>,
 }
 
 impl Default for Meter {
@@ -50,37 +43,45 @@ impl Default for Meter {
             queue: QueueCounts::new(0),
             names: Vec::new(),
             numbers: HashMap::new(),
+            active: Vec::new(),
+            sampled: Vec::new(),
+            samples: 0,
             signalled: Vec::new(),
             second: (0, 0, false),
-            gone: Vec::new(),
         }
     }
 }
 
 impl Meter {
-    /// Returns `packet`, which arrives at `now`, with the number of its flow.
-    pub(crate) fn admit(&mut self, now: Time, packet: QueuedPacket) -> LinkPacket {
-        let name = packet.flow_id();
-        let flow = match self.numbers.get(&name) {
-            Some(number) => *number,
-            None => self.number(name),
-        };
-        Tagged::new(packet, Entry { since: now, flow })
-    }
-
-    fn number(&mut self, name: FlowId) -> u32 {
-        if self.names.len() == MOST_FLOWS {
-            return MOST_FLOWS as u32 - 1;
+    /// Returns the number of a flow.
+    pub(crate) fn number(&mut self, name: FlowId) -> u32 {
+        if let Some(number) = self.numbers.get(&name) {
+            return *number;
         }
+        if self.names.len() > MOST_FLOWS {
+            return MOST_FLOWS as u32;
+        }
+        let together = self.names.len() == MOST_FLOWS;
         let number = self.queue.add_flow() as u32;
-        self.names.push(name);
-        self.numbers.insert(name, number);
+        self.names.push((!together).then_some(name));
+        self.sampled.push(u32::MAX);
+        if !together {
+            self.numbers.insert(name, number);
+        }
         number
     }
 
-    /// Removes and returns the packets that were dropped or lost.
-    pub(crate) fn gone(&mut self) -> std::vec::Drain<'_, u32> {
-        self.gone.drain(..)
+    /// Returns the names of the flows by number; `None` for those that are counted together.
+    pub(crate) fn names(&self) -> &[Option<FlowId>] {
+        &self.names
+    }
+
+    /// Returns the counts of the flows that have had events since the last call.
+    pub(crate) fn sample(&mut self) -> Vec<FlowSample> {
+        self.samples += 1;
+        let flows = self.queue.flows();
+        self.active.sort_unstable();
+        self.active.drain(..).map(|flow| sample(flow, &flows[flow as usize])).collect()
     }
 
     /// Returns the counts up to `now`, of a queue of this name before a link of this rate, and its flows.
@@ -113,7 +114,28 @@ impl Meter {
     }
 
     fn flow(&mut self, packet: &LinkPacket) -> &mut FlowCounts {
-        self.queue.flow(packet.tag.flow).expect("admit has added it")
+        let sampled = &mut self.sampled[packet.tag.flow as usize];
+        if *sampled != self.samples {
+            *sampled = self.samples;
+            self.active.push(packet.tag.flow);
+        }
+        self.queue.flow(packet.tag.flow).expect("number has added it")
+    }
+}
+
+/// Returns the counts of the flow of this number.
+fn sample(flow: u32, counts: &FlowCounts) -> FlowSample {
+    let QueueFlowRun { arrived, departed, departed_bytes, lost, dropped, .. } = counts.counts();
+    let bytes = departed_bytes - counts.lost_bytes();
+    FlowSample {
+        flow,
+        sent: *arrived,
+        delivered: departed - lost,
+        delivered_bytes: bytes,
+        unique_bytes: bytes,
+        dropped: dropped.iter().sum(),
+        lost: *lost,
+        ..FlowSample::default()
     }
 }
 
@@ -134,7 +156,6 @@ impl LinkObserver<LinkPacket> for Meter {
         if reason != Reason::Policed {
             *self.second(now).1 = true;
         }
-        self.gone.push(packet.packet.id);
     }
 
     fn marked(&mut self, now: Time, packet: &LinkPacket, _reason: Reason) {
@@ -144,6 +165,5 @@ impl LinkObserver<LinkPacket> for Meter {
 
     fn lost(&mut self, _now: Time, packet: LinkPacket) {
         self.flow(&packet).lost(packet.bytes());
-        self.gone.push(packet.packet.id);
     }
 }

@@ -2,10 +2,8 @@
 
 mod capture;
 mod direction;
-mod lateness;
-mod margin;
 mod meter;
-mod stamps;
+mod sampling;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,24 +11,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
+use fairlane_lab::{Judgement, Lateness, Stamps, Timeline, Waits};
 use fairlane_linux::now;
 use fairlane_outcome::QueueRun;
 use fairlane_qdisc::{Duration, Time};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::EventFd;
-use nix::sys::prctl::set_timerslack;
-use nix::sys::time::TimeSpec;
 
 pub(crate) use capture::Capture;
 pub use direction::Signalled;
 pub(crate) use direction::{Direction, Ends};
-pub use lateness::Lateness;
 pub(crate) use meter::LinkFlow;
+pub use sampling::LinkSample;
 
-use crate::path::margin::Margin;
-use crate::path::stamps::Stamps;
-use crate::relay::{Answer, Contact, Gate, Judgement};
+use crate::path::sampling::FlowNumbers;
+use crate::relay::{Answer, Contact, Gate};
 
 /// The longest sleep, after which the thread looks whether it is to end.
 const MOST_SLEEP: Duration = Duration::from_millis(50);
@@ -58,7 +53,10 @@ pub(crate) struct LinkPath {
     relay_wake: Arc<EventFd>,
     shared: Arc<Shared>,
     capture: Option<Capture>,
-    margin: Margin,
+    timeline: Timeline,
+    numbers: FlowNumbers,
+    /// Receives the samples; nobody, if it is closed.
+    samples: Sender<LinkSample>,
     start: Time,
 }
 
@@ -68,6 +66,8 @@ pub(crate) struct LinkResults {
     pub(crate) queues: [QueueRun; 2],
     /// The names of the flows that the queues number, of both.
     pub(crate) flows: [Vec<LinkFlow>; 2],
+    /// The number of each of these flows among those of both directions.
+    pub(crate) numbers: [Vec<u32>; 2],
     /// How late packets were delivered, in both directions.
     pub(crate) lateness: [Lateness; 2],
     /// Frames that were lost outside of the link.
@@ -85,33 +85,55 @@ impl LinkPath {
         relay_wake: Arc<EventFd>,
         shared: Arc<Shared>,
         capture: Option<Capture>,
+        (timeline, samples): (Timeline, Sender<LinkSample>),
     ) -> Self {
-        Self { down, up, gate, contacts, answers, relay_wake, shared, capture, margin: Margin::default(), start: now() }
+        let numbers = FlowNumbers::default();
+        Self {
+            down,
+            up,
+            gate,
+            contacts,
+            answers,
+            relay_wake,
+            shared,
+            capture,
+            timeline,
+            numbers,
+            samples,
+            start: now(),
+        }
     }
 
     /// Carries packets until the shell is over.
     pub(crate) fn run(mut self) -> io::Result<LinkResults> {
-        // Without this the kernel may extend each wait by 50 us.
-        let _ = set_timerslack(1);
+        let mut waits = Waits::begin();
         self.start = now();
         let mut stamps = Stamps::new(self.start);
         self.capture.iter_mut().try_for_each(|capture| capture.begin(stamps.zero()))?;
+        self.timeline.begin(Time::ZERO, Duration::ZERO, Time::MAX.since(Time::ZERO));
         while !self.shared.over.load(Ordering::Acquire) {
             let at = self.elapsed();
             stamps.follow(at, self.start);
             let more = self.down.receive(at, &stamps) | self.up.receive(at, &stamps);
             let pending = self.deliver(self.elapsed())?;
             self.take_answers()?;
+            self.tell_samples();
             if !more {
-                self.wait(pending)?;
+                self.wait(&mut waits, pending)?;
             }
         }
         let at = self.elapsed();
         self.capture.take().map_or(Ok(()), Capture::finish)?;
+        self.timeline.cut(at);
         let (down, up) = (self.down.finish(at), self.up.finish(at));
+        self.tell_samples();
+        for (way, flows) in [&down.flows, &up.flows].into_iter().enumerate() {
+            self.numbers.complete(way, flows.len());
+        }
         Ok(LinkResults {
             queues: [down.queue, up.queue],
             flows: [down.flows, up.flows],
+            numbers: self.numbers.into_numbers(),
             lateness: [down.lateness, up.lateness],
             signalled: [down.signalled, up.signalled],
             lost_frames: down.lost_frames + up.lost_frames,
@@ -163,25 +185,21 @@ impl LinkPath {
         if any { self.up.flush().map(drop) } else { Ok(()) }
     }
 
+    /// Passes on the samples that both directions have taken.
+    fn tell_samples(&mut self) {
+        while let Some(sample) = self.numbers.join([self.down.sampling(), self.up.sampling()]) {
+            // Nobody listens if the shell has failed.
+            let _ = self.samples.send(sample);
+        }
+    }
+
     /// Waits for a packet, an answer, or the next event of the link.
-    fn wait(&mut self, pending: bool) -> io::Result<()> {
+    fn wait(&self, waits: &mut Waits, pending: bool) -> io::Result<()> {
         let at = self.elapsed();
         let due = [self.down.due(), self.up.due()].into_iter().flatten().min();
-        let until = due.map_or(MOST_SLEEP, |due| due.since(at));
-        // The thread polls for the rest of the time.
-        let Some(until) = until.as_nanos().checked_sub(self.margin.as_nanos()).filter(|nanos| *nanos > 0) else {
-            return Ok(());
-        };
-        let most = if pending { RETRY } else { MOST_SLEEP };
-        let sleep = Duration::from_nanos(until.min(most.as_nanos()));
-        let timeout = TimeSpec::new(0, sleep.as_nanos() as i64);
         let sources: [BorrowedFd<'_>; 3] = [self.down.as_fd(), self.up.as_fd(), self.shared.wake.as_fd()];
         let mut ready = sources.map(|source| PollFd::new(source, PollFlags::POLLIN));
-        match ppoll(&mut ready, Some(timeout), None) {
-            Ok(0) => self.margin.learn(self.elapsed().since(at + sleep)),
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        waits.wait(&mut ready, due.map(|due| due.since(at)), if pending { RETRY } else { MOST_SLEEP })?;
         if ready[2].any() == Some(true) {
             // Another thread may have read it, which cannot be.
             let _ = self.shared.wake.read();

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 
-use fairlane_lab::{End, HostedFlows};
+use fairlane_lab::{End, HostedFlows, Judgement};
 use fairlane_qdisc::headers::FlowId;
 
-use super::{Contact, FlowPair, Judgement, Protocol};
+use super::{Contact, FlowPair, Protocol};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;

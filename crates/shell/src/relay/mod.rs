@@ -65,15 +65,6 @@ pub(crate) struct Contact {
     pub(crate) flow: FlowPair,
 }
 
-/// The fate of a packet that has passed the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Judgement {
-    Pass,
-    Drop,
-    /// The relay was asked.
-    Asked,
-}
-
 /// A message of the relay to the link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Answer {

@@ -25,7 +25,18 @@ impl Intervals {
         Self { scenario: scenario.clone(), flows: scenario.flow_names().map(start).collect(), queues: BTreeMap::new() }
     }
 
-    /// Returns the flow's row; `None` for a flow that the scenario does not have, or if no time has passed.
+    /// Adds a flow that is not the scenario's: its number is the next one.
+    pub fn add_flow(&mut self, name: String) {
+        self.flows.push((name, Time::ZERO, FlowSample::default()));
+    }
+
+    /// As [`flow`](Self::flow), of a flow that had nothing to count before `since`: its row begins there.
+    pub fn flow_since(&mut self, since: Time, at: Time, now: &FlowSample) -> Option<FlowRow<'_>> {
+        self.flows.get_mut(now.flow as usize)?.1 = since;
+        self.flow(at, now)
+    }
+
+    /// Returns the flow's row; `None` for a flow that there is not, or if no time has passed.
     pub fn flow(&mut self, at: Time, now: &FlowSample) -> Option<FlowRow<'_>> {
         let (name, before, last) = self.flows.get_mut(now.flow as usize)?;
         let seconds = at.since(std::mem::replace(before, at)).as_secs();

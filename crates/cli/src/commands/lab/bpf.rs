@@ -13,7 +13,7 @@ pub(super) fn with_program(lab: Lab, scenario: &Scenario) -> Result<Lab, LabErro
         Ok(_) => Ok(()),
         Err(error) => Err(error.to_string()),
     };
-    Ok(lab.with_installed(Installer::new("bpf", install)))
+    lab.with_installed(Installer::new("bpf", install))
 }
 
 /// Returns the program. The kernel counts the Ethernet header as a part of a packet; its link is as much faster.

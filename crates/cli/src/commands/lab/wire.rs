@@ -235,7 +235,9 @@ mod tests {
     #[test]
     fn an_error_is_one() {
         let failed = Check { what: "packets lost".into(), found: "2".into(), needed: "none".into(), holds: false };
-        for error in [LabError::NotPermitted, LabError::NotTheBottleneck([failed].into_iter().collect())] {
+        for error in
+            [LabError::NotPermitted("no".to_owned()), LabError::NotTheBottleneck([failed].into_iter().collect())]
+        {
             let said = error.to_string();
             let text = serde_json::to_string(&LabAnswer::from(Err(error))).expect("it is written");
             let read: Result<Measured, LabError> = serde_json::from_str::<LabAnswer>(&text).expect("it is read").into();

@@ -17,11 +17,19 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    pub(crate) fn add(&mut self, late: Duration) {
+    /// Counts a packet that was delivered this late.
+    ///
+    /// # Panics
+    /// Never: the histogram grows to any value.
+    pub fn add(&mut self, late: Duration) {
         self.0.record(late.as_nanos().min(LONGEST_NS)).expect("it grows to any value");
     }
 
-    pub(crate) fn join(&mut self, other: &Self) {
+    /// Adds the packets of `other`.
+    ///
+    /// # Panics
+    /// Never: the histogram grows to any value.
+    pub fn join(&mut self, other: &Self) {
         self.0.add(&other.0).expect("it grows to any value");
     }
 
@@ -29,6 +37,12 @@ impl Lateness {
     #[must_use]
     pub fn packets(&self) -> u64 {
         self.0.len()
+    }
+
+    /// Returns the mean lateness.
+    #[must_use]
+    pub fn mean(&self) -> Duration {
+        Duration::from_nanos(self.0.mean() as u64)
     }
 
     /// Returns the lateness that this part of the packets, from 0 to 1, did not exceed.

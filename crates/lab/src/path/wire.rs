@@ -1,54 +1,69 @@
-//! The way from the queue of the bottleneck to the other end, in real time.
+//! The line of a scenario behind the queue, in real time.
 
-use fairlane_link::Line;
+use fairlane_link::{FrameLimits, Line};
 use fairlane_qdisc::{Seed, Time};
 use fairlane_scenario::LinkSide;
 use fairlane_traffic::ScenarioLine;
 
-/// One direction of the bottleneck behind its queue: the scenario's line, with time zero at the
-/// [start](Self::start). Until that is known, it is time zero.
+/// The line of one direction, by a clock on which the scenario begins at some time.
 #[derive(Debug)]
 pub(crate) struct Wire {
     line: ScenarioLine,
-    varies: bool,
-    start: Time,
+    /// Time zero of the line.
+    zero: Time,
+    /// The line from the start of the scenario on.
+    at_start: Option<ScenarioLine>,
 }
 
 impl Wire {
-    /// Creates the wire of `side`. With the simulator's seed it loses the same packets by their number.
-    pub(crate) fn new(side: &LinkSide, seed: Seed) -> Self {
-        Self { line: ScenarioLine::new(side, seed), varies: side.wire.rates.is_some(), start: Time::MAX }
+    /// Creates the wire of `side`, with time zero at `zero`. With the simulator's seed it loses the same packets by
+    /// their number.
+    pub(crate) fn new(side: &LinkSide, seed: Seed, zero: Time) -> Self {
+        let line = || ScenarioLine::new(side, seed);
+        Self { line: line(), zero, at_start: Some(line()) }
     }
 
-    /// Notes that time zero of the scenario is at `start`.
-    pub(crate) const fn start(&mut self, start: Time) {
-        self.start = start;
-    }
-
-    /// Returns the end of the transmission of `bytes` bytes that begins at `at`.
-    pub(crate) fn sent(&mut self, at: Time, bytes: u32) -> Time {
-        let begins = self.of_scenario(at);
-        at + self.line.finish(begins, bytes).since(begins)
-    }
-
-    /// Returns the time at which a packet that was `sent` at this time reaches the other end; `None` if it is lost.
-    pub(crate) fn arrival(&mut self, sent: Time) -> Option<Time> {
-        let begins = self.of_scenario(sent);
-        self.line.arrival(begins).map(|arrival| sent + arrival.since(begins))
-    }
-
-    /// Returns true if the rate varies.
-    pub(crate) const fn varies(&self) -> bool {
-        self.varies
+    /// Starts the scenario at `now`: packets before, which open connections, have had no part in it.
+    pub(crate) fn start(&mut self, now: Time) {
+        if let Some(line) = self.at_start.take() {
+            (self.line, self.zero) = (line, now);
+        }
     }
 
     /// Returns the mean rate in bit/s from `from` to `to`.
     pub(crate) fn mean_rate(&self, from: Time, to: Time) -> f64 {
-        self.line.mean_rate(self.of_scenario(from), self.of_scenario(to))
+        self.line.mean_rate(self.of_line(from), self.of_line(to))
     }
 
-    fn of_scenario(&self, at: Time) -> Time {
-        Time::ZERO + at.since(self.start)
+    fn of_line(&self, at: Time) -> Time {
+        Time::ZERO + at.since(self.zero)
+    }
+
+    fn of_clock(&self, at: Time) -> Time {
+        self.zero + at.since(Time::ZERO)
+    }
+}
+
+impl Line for Wire {
+    fn admits(&mut self, now: Time, bytes: u32) -> bool {
+        self.line.admits(self.of_line(now), bytes)
+    }
+
+    fn hold(&mut self, now: Time, queued: bool) -> Option<Time> {
+        self.line.hold(self.of_line(now), queued).map(|until| self.of_clock(until))
+    }
+
+    fn frame(&self) -> Option<FrameLimits> {
+        self.line.frame()
+    }
+
+    fn finish(&mut self, now: Time, bytes: u32) -> Time {
+        let end = self.line.finish(self.of_line(now), bytes);
+        self.of_clock(end)
+    }
+
+    fn arrival(&mut self, sent: Time) -> Option<Time> {
+        self.line.arrival(self.of_line(sent)).map(|arrival| self.of_clock(arrival))
     }
 }
 
@@ -63,7 +78,7 @@ mod tests {
             "duration = \"1s\"\n[bottleneck]\nrate = \"1mbit\"\ndelay = \"10ms\"\n{keys}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n"
         );
         let scenario = Document::parse("wire.toml", &text).and_then(|document| document.scenario());
-        Wire::new(&scenario.unwrap_or_else(|error| panic!("{error}")).links[0].forward, Seed::new(1))
+        Wire::new(&scenario.unwrap_or_else(|error| panic!("{error}")).links[0].forward, Seed::new(1), Time::ZERO)
     }
 
     /// By hand: 1000 bytes take 8 ms, and then 10 ms of delay. A quarter of 4000 packets is lost, with a standard error
@@ -72,7 +87,7 @@ mod tests {
     fn a_packet_takes_its_time_or_is_lost() {
         let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
         let mut even = wire("");
-        let sent = even.sent(ms(5), 1000);
+        let sent = even.finish(ms(5), 1000);
         assert_eq!((sent, even.arrival(sent)), (ms(13), Some(ms(23))));
         let mut lossy = wire("loss = 0.25");
         let lost = (0..4000).filter(|_| lossy.arrival(ms(0)).is_none()).count();
@@ -88,7 +103,7 @@ mod tests {
         let text = format!("duration = \"9s\"\n{text}[[flows]]\nname = \"a\"\nkind = \"tcp\"\n");
         let scenario = Document::parse("wire.toml", &text).and_then(|document| document.scenario());
         let side = &scenario.unwrap_or_else(|error| panic!("{error}")).links[0].forward;
-        let mut wire = Wire::new(side, Seed::new(1));
+        let mut wire = Wire::new(side, Seed::new(1), ms(0));
         assert_eq!(wire.arrival(ms(500)), Some(ms(510)), "before the start");
         wire.start(ms(1000));
         let arrivals = [1000, 2999, 3000, 4990, 5000].map(|sent| wire.arrival(ms(sent)));

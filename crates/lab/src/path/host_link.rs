@@ -40,6 +40,49 @@ impl HostLink {
     }
 }
 
+/// The hosts' links of flows: for each, the link before the queue and the link behind it. A flow without has none.
+#[derive(Debug, Default)]
+pub(crate) struct HostLinks {
+    links: Vec<[Option<HostLink>; 2]>,
+    /// By flow, the packets dropped since the start of the run, and those up to the start of the measurement.
+    dropped: Vec<u64>,
+    before: Vec<u64>,
+}
+
+impl HostLinks {
+    pub(crate) fn new(links: Vec<[Option<HostLink>; 2]>) -> Self {
+        let none = vec![0; links.len()];
+        Self { dropped: none.clone(), before: none, links }
+    }
+
+    /// Sends a packet of `flow` over the link before the queue, or behind it. Returns the time at which it reaches the
+    /// other end: at once without a link, and `None` if it was dropped, as the link's queue is full.
+    pub(crate) fn pass(&mut self, behind: bool, flow: u32, at: Time, bytes: u32) -> Option<Time> {
+        let place = flow as usize;
+        let Some(link) = self.links.get_mut(place).and_then(|links| links[usize::from(behind)].as_mut()) else {
+            return Some(at);
+        };
+        let there = link.pass(at, bytes);
+        self.dropped[place] += u64::from(there.is_none());
+        there
+    }
+
+    /// Starts the measurement.
+    pub(crate) fn begin(&mut self) {
+        self.before.clone_from(&self.dropped);
+    }
+
+    /// Returns, by flow, the packets dropped since the start of the run.
+    pub(crate) fn dropped_since_start(&self) -> &[u64] {
+        &self.dropped
+    }
+
+    /// Returns, by flow, the packets dropped since the start of the measurement.
+    pub(crate) fn dropped(&self) -> Vec<u64> {
+        self.dropped.iter().zip(&self.before).map(|(dropped, before)| dropped - before).collect()
+    }
+}
+
 /// Items that wait until a given time. Items of the same time keep their order.
 #[derive(Debug)]
 pub(crate) struct DelayLine<T> {

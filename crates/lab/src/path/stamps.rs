@@ -19,7 +19,7 @@ const AHEAD: Duration = Duration::from_millis(10);
 
 /// Converts timestamps, which are of the clock that shows the time of day.
 #[derive(Debug)]
-pub(crate) struct Stamps {
+pub struct Stamps {
     /// The time of day at time zero of the scenario, in nanoseconds since 1970.
     zero: u64,
     compared: Time,
@@ -27,7 +27,8 @@ pub(crate) struct Stamps {
 
 impl Stamps {
     /// Compares the clocks; time zero of the scenario is at `start`.
-    pub(crate) fn new(start: Time) -> Self {
+    #[must_use]
+    pub fn new(start: Time) -> Self {
         let mut stamps =
             Self { zero: wall_clock().saturating_sub(now().since(start).as_nanos()), compared: Time::ZERO };
         stamps.compare(start);
@@ -35,12 +36,13 @@ impl Stamps {
     }
 
     /// Returns the time of day at time zero of the scenario, in nanoseconds since 1970.
-    pub(crate) const fn zero(&self) -> u64 {
+    #[must_use]
+    pub const fn zero(&self) -> u64 {
         self.zero
     }
 
     /// Compares the clocks again at `at` from time to time.
-    pub(crate) fn follow(&mut self, at: Time, start: Time) {
+    pub fn follow(&mut self, at: Time, start: Time) {
         if at.since(self.compared) >= INTERVAL {
             self.compared = at;
             self.compare(start);
@@ -58,7 +60,8 @@ impl Stamps {
     }
 
     /// Returns the time of the scenario at which a packet was `received`; `now` if that cannot be.
-    pub(crate) fn time_of(&self, received: u64, now: Time) -> Time {
+    #[must_use]
+    pub fn time_of(&self, received: u64, now: Time) -> Time {
         let time = Time::from_nanos(received.saturating_sub(self.zero));
         if time.since(now) > AHEAD || now.since(time) > OLDEST { now } else { time }
     }
