@@ -62,6 +62,23 @@ fn the_rows_of_a_series_add_up() {
     assert_eq!([tcp, udp], [times.len() + 1; 2]);
 }
 
+/// Would catch a full disk that costs the counts, and a capture that lacks packets without a word.
+#[test]
+fn a_full_disk_costs_the_capture_alone() {
+    let place = place();
+    let file = scenario(&place, "a.toml", "rate = \"100mbit\"", "delay = \"1ms\"");
+    let json = place.name("o.json");
+    let inside = format!("echo-numbers gateway:{} 20", echo());
+    let options = ["--json", &json, "--pcap", "/dev/full", &file];
+    let Some(output) = shell_in(&options, &inside::command(), &[("FAIRLANE_INSIDE", &inside)]) else { return };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("warning: the capture (--pcap) is partial: No space left on device"), "{said}");
+    let value: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let sent = |flow: &Value| flow["sent"].as_u64().unwrap();
+    assert_eq!(value["outcomes"][0]["flows"].as_array().unwrap().iter().map(sent).max(), Some(20));
+}
+
 /// Would catch a table of two disciplines that are mixed, and a file that is written over.
 #[test]
 fn records_follow_one_run_and_spare_other_files() {
