@@ -159,7 +159,7 @@ struct OwnQueue {
 }
 
 impl WaySample {
-    /// Returns the state of `queue` and its `meter`, with the packets of each flow that the links of the `hosts` dropped.
+    /// Returns the state of `queue` and its `meter`, with the packets of each flow that the links of `hosts` dropped.
     pub(crate) fn new(queue: QueueSample, meter: &Meter, hosts: &HostLinks) -> Self {
         let dropped = meter.dropped_since_start().zip(hosts.dropped_since_start());
         Self {

@@ -67,8 +67,8 @@ pub struct Measured {
 }
 
 impl Lab {
-    /// Checks that `scenario` can be run on this machine, over this version of IP. A process that may not create network
-    /// namespaces moves to a user namespace, which it can while it has one thread.
+    /// Checks that `scenario` can be run on this machine, over this version of IP. A process that may not create
+    /// network namespaces moves to a user namespace, which it can while it has one thread.
     ///
     /// # Errors
     /// The lab does not support the scenario, the user may not create namespaces, or the kernel or a tool lacks

@@ -116,7 +116,7 @@ impl<M: LinkObserver<LinkPacket>> Chain<M> {
         self.link.line().mean_rate(from, to)
     }
 
-    /// Returns the mean of the averages that the discipline keeps, as arriving packets find it; `None` if it keeps none.
+    /// Returns the mean of the discipline's average behind each arrival; `None` if it keeps none.
     #[must_use]
     pub fn mean_average(&self) -> Option<f64> {
         (self.averages.1 > 0).then(|| self.averages.0 / self.averages.1 as f64)

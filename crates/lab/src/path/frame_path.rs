@@ -77,8 +77,8 @@ impl<M: LinkObserver<LinkPacket>> FramePath<M> {
     }
 
     /// Sends the packets that have reached the other end by the [known](Self::known) time, if `judge` lets them pass, by
-    /// the time of their arrival, their number and flow, and their frame. Returns `true` if the kernel has not accepted all frames
-    /// yet.
+    /// the time of their arrival, their number and flow, and their frame. Returns `true` if the kernel has not accepted
+    /// all frames yet.
     ///
     /// # Errors
     /// No more frames can be sent.

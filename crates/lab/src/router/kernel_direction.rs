@@ -5,8 +5,8 @@
 //!  r0 ► host's link ► r1, the kernel's queue ══════════ x0 ► delay, host's link ► x1 ══════════ receivers
 //! ```
 //!
-//! A packet is handed to the kernel at the entrance, and met again at the exit. A discipline keeps the packets of a flow
-//! in order, so those that went in before the one that comes out, and have not come out, were dropped.
+//! A packet is handed to the kernel at the entrance, and met again at the exit. A discipline keeps the packets of a
+//! flow in order, so those that went in before the one that comes out, and have not come out, were dropped.
 
 use std::collections::VecDeque;
 use std::io;
