@@ -76,8 +76,8 @@ impl<M: LinkObserver<LinkPacket>> FramePath<M> {
         self.known
     }
 
-    /// Sends the packets that have reached the other end by the [known](Self::known) time, if `judge` lets them pass, by
-    /// the time of their arrival, their number and flow, and their frame. Returns `true` if the kernel has not accepted
+    /// Sends the packets that have reached the other end by the [known](Self::known) time, if `judge` lets them pass:
+    /// by the time of their arrival, their number and flow, and their frame. Returns `true` if the kernel has not accepted
     /// all frames yet.
     ///
     /// # Errors
