@@ -76,8 +76,8 @@ impl<M: LinkObserver<LinkPacket>> FramePath<M> {
         self.known
     }
 
-    /// Sends the packets that have reached the other end by the [known](Self::known) time, if `judge` lets them pass. It
-    /// gets the time of a packet's arrival, its number, its flow and its frame. Returns `true` if the kernel has not
+    /// Sends the packets that have reached the other end by the [known](Self::known) time, if `judge` lets them pass.
+    /// It gets the time of arrival, the number, the flow and the frame of each. Returns `true` if the kernel has not
     /// accepted all frames yet.
     ///
     /// # Errors
