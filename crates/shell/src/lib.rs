@@ -29,6 +29,7 @@ mod sys;
 
 pub use error::ShellError;
 pub use fairlane_lab::{HostedCounts, LabSample, Unsupported};
+pub use fairlane_linux::DelayHistogram;
 pub use outcome::FlowName;
 pub use path::{Lateness, LinkSample, Signalled};
 pub use run::{Ended, Follow, Listen, Options, Shell};
