@@ -56,13 +56,21 @@ pub(crate) struct Document {
     pub(crate) name: String,
     /// The file from which it was read, if there is one.
     file: Option<PathBuf>,
+    /// Its links are enough.
+    links_alone: bool,
 }
 
 impl Document {
     /// Checks it.
     fn new(py: Python<'_>, name: &str, read: Result<Inner, ScenarioError>) -> PyResult<Self> {
-        let inner = read.and_then(|inner| inner.scenario().map(|_| inner)).map_err(|e| errors::scenario(py, &e))?;
-        Ok(Self { inner, name: name.to_owned(), file: None })
+        Self::checked(py, name, read, false)
+    }
+
+    /// Checks it, or its links alone.
+    fn checked(py: Python<'_>, name: &str, read: Result<Inner, ScenarioError>, links_alone: bool) -> PyResult<Self> {
+        let check = |inner: &Inner| if links_alone { inner.links_alone() } else { inner.scenario() };
+        let inner = read.and_then(|inner| check(&inner).map(|_| inner)).map_err(|e| errors::scenario(py, &e))?;
+        Ok(Self { inner, name: name.to_owned(), file: None, links_alone })
     }
 
     /// Returns the files that are read: its own, and those that it names.
@@ -74,17 +82,19 @@ impl Document {
 #[pymethods]
 impl Document {
     #[staticmethod]
-    fn load(py: Python<'_>, path: &str) -> PyResult<Self> {
+    #[pyo3(signature = (path, links_alone=false))]
+    fn load(py: Python<'_>, path: &str, links_alone: bool) -> PyResult<Self> {
         let read = py.detach(|| Inner::open(path));
         let file = Path::new(path).is_file().then(|| path.into());
-        Ok(Self { file, ..Self::new(py, path, read)? })
+        Ok(Self { file, ..Self::checked(py, path, read, links_alone)? })
     }
 
     #[staticmethod]
-    fn parse(py: Python<'_>, name: &str, text: &str) -> PyResult<Self> {
+    #[pyo3(signature = (name, text, links_alone=false))]
+    fn parse(py: Python<'_>, name: &str, text: &str, links_alone: bool) -> PyResult<Self> {
         // What was sent or kept of one that is compiled in.
         let read = bundled(name).map_or_else(|| Inner::parse(name, text), |bundled| bundled.changed(text));
-        Self::new(py, name, read)
+        Self::checked(py, name, read, links_alone)
     }
 
     #[staticmethod]
@@ -149,7 +159,7 @@ impl Document {
             let put = inner.put(&key, &value, &statement);
             put.map_err(|error| errors::scenario(py, &error))?;
         }
-        Ok(Self { file: self.file.clone(), ..Self::new(py, &self.name, Ok(inner))? })
+        Ok(Self { file: self.file.clone(), ..Self::checked(py, &self.name, Ok(inner), self.links_alone)? })
     }
 
     /// Returns plain numbers as text in the unit of their key; `None` for a key without a unit.

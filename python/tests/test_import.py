@@ -49,6 +49,7 @@ NAMES = {
     "ArgumentError": fl.ArgumentError,
     "Characterization": fl.Characterization,
     "Client": fl.Client,
+    "Completed": fl.Completed,
     "CongestionControl": fl.CongestionControl,
     "CongestionError": fl.CongestionError,
     "CongestionEvent": fl.CongestionEvent,
@@ -88,6 +89,8 @@ NAMES = {
     "Section": fl.Section,
     "Series": fl.Series,
     "Server": fl.Server,
+    "Shell": fl.Shell,
+    "ShellError": fl.ShellError,
     "Simulation": fl.Simulation,
     "StateError": fl.StateError,
     "SomeDiscipline": fl.SomeDiscipline,
@@ -108,6 +111,7 @@ NAMES = {
     "replay": fl.replay,
     "seconds": fl.seconds,
     "seconds_text": fl.seconds_text,
+    "shell": fl.shell,
     "theory": fl.theory,
 }
 

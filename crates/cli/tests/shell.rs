@@ -166,6 +166,19 @@ fn the_simulators_packets_are_lost() {
     assert_eq!(answers(&output), expected);
 }
 
+/// The first datagram of a flow comes in fragments. Would catch one that reaches the far end before it accepts the
+/// flow, and is refused.
+#[test]
+fn a_first_datagram_may_be_larger_than_the_mtu() {
+    let place = started::place();
+    let file = scenario(&place, "a.toml", "rate = \"100mbit\"\ndelay = \"1ms\"", "delay = \"1ms\"");
+    let inside = format!("echo gateway:{} 1900 3", echo());
+    let Some(output) = shell_in(&["--quiet", &file], &inside::command(), &[("FAIRLANE_INSIDE", &inside)]) else {
+        return;
+    };
+    assert_eq!(answers(&output).len(), 3, "{output:?}");
+}
+
 /// Would catch another way out than the link, a server of the caller's host that is not `gateway`, a port that looks
 /// open though nobody listens, and names that are asked around the link.
 #[test]

@@ -139,12 +139,13 @@ impl<P: Packet, Q: Qdisc<P>, L: Line, O: LinkObserver<P>> Bottleneck<P, Q, L, O>
     fn transmit_until(&mut self, now: Time) {
         while self.asks <= now && self.asks < Time::MAX {
             let at = self.asks;
-            if let Some(free) = self.line.hold(at, self.queue.packets() > 0) {
+            // A time that does not advance would never end.
+            if let Some(free) = self.line.hold(at, self.queue.packets() > 0).filter(|free| *free > at) {
                 (self.free, self.asks) = (free, free);
             } else if let Some(limits) = self.line.frame() {
                 self.transmit_frame(at, limits);
             } else if let Some(packet) = self.take(at) {
-                let sent = self.line.finish(at, packet.bytes());
+                let sent = self.line.finish(at, packet.bytes()).max(at);
                 (self.free, self.asks) = (sent, sent);
                 self.send_off(sent, packet);
             }
@@ -164,13 +165,14 @@ impl<P: Packet, Q: Qdisc<P>, L: Line, O: LinkObserver<P>> Bottleneck<P, Q, L, O>
     /// Transmits a frame of the packets that are there, up to its limits, from `at` on.
     fn transmit_frame(&mut self, at: Time, limits: FrameLimits) {
         let (mut frame, mut time, mut sent) = (Vec::new(), Duration::ZERO, at);
-        while frame.len() < limits.packets as usize && limits.time.is_none_or(|most| time < most) {
+        let has_room = |packets, time| packets < limits.packets as usize && limits.time.is_none_or(|most| time < most);
+        while frame.is_empty() || has_room(frame.len(), time) {
             let Some(packet) = self.take(at) else { break };
             time = time + limits.rate.transmission(packet.bytes().into());
             frame.push(packet);
         }
         for packet in &frame {
-            sent = self.line.finish(sent, packet.bytes());
+            sent = self.line.finish(sent, packet.bytes()).max(sent);
         }
         if !frame.is_empty() {
             (self.free, self.asks) = (sent, sent);

@@ -12,8 +12,8 @@ pub trait Line {
         true
     }
 
-    /// Returns when the transmitter, which is free, may take a packet, if that is not now. `queued` is true if a packet
-    /// waits.
+    /// Returns when the transmitter, which is free, may take a packet, if that is not now. A time that is not later
+    /// than `now` is now. `queued` is true if a packet waits.
     fn hold(&mut self, _now: Time, _queued: bool) -> Option<Time> {
         None
     }
@@ -23,14 +23,14 @@ pub trait Line {
         None
     }
 
-    /// Returns the end of the transmission of a packet of `bytes` bytes that begins at `now`.
+    /// Returns the end of the transmission of a packet of `bytes` bytes that begins at `now`: `now` if it is earlier.
     fn finish(&mut self, now: Time, bytes: u32) -> Time;
 
     /// Returns the arrival at the far end of a packet whose transmission ended at `sent`; `None` if it is lost.
     fn arrival(&mut self, sent: Time) -> Option<Time>;
 }
 
-/// The limits of a frame of several packets, all of which arrive with its last bit.
+/// The limits of a frame of several packets, all of which arrive with its last bit. A frame has one packet at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameLimits {
     /// The most packets.

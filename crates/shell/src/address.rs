@@ -3,6 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::SockaddrStorage;
+
+use crate::isolate::INTERFACE;
 
 /// The length of the prefix of a shell's IPv4 network, and of its IPv6 network.
 pub(crate) const PREFIXES: [u8; 2] = [30, 126];
@@ -17,15 +20,18 @@ pub(crate) struct Addresses {
 impl Addresses {
     /// Returns the addresses of a shell that is started in this thread's namespace.
     pub(crate) fn here() -> Self {
-        let inside_of = |level: &u8| Self { level: *level }.inside()[0];
-        let here: Vec<IpAddr> = getifaddrs().map_or_else(
-            |_| Vec::new(),
-            |all| {
-                let four = all.filter_map(|one| Some(one.address?.as_sockaddr_in()?.ip()));
-                four.map(IpAddr::V4).collect()
-            },
-        );
-        let around = (0..u8::MAX).rev().find(|level| here.contains(&inside_of(level)));
+        Self::among(getifaddrs().into_iter().flatten().filter_map(|one| {
+            let ip = |address: Option<SockaddrStorage>| Some(address?.as_sockaddr_in()?.ip());
+            Some((one.interface_name, ip(one.address)?, ip(one.netmask)?.to_bits().count_ones() as u8))
+        }))
+    }
+
+    /// Returns the addresses of a shell among these interfaces: their names, addresses and prefixes. A network of the
+    /// benchmarking addresses is a shell only by the name of its interface and its size.
+    fn among(interfaces: impl Iterator<Item = (String, Ipv4Addr, u8)>) -> Self {
+        let link = interfaces.filter(|(name, _, prefix)| name == INTERFACE && *prefix == PREFIXES[0]);
+        let here: Vec<IpAddr> = link.map(|(_, address, _)| address.into()).collect();
+        let around = (0..u8::MAX).rev().find(|level| here.contains(&Self { level: *level }.inside()[0]));
         Self { level: around.map_or(0, |level| level.saturating_add(1)) }
     }
 
@@ -54,5 +60,24 @@ impl Addresses {
         let four = Ipv4Addr::new(198, 18, self.level, number);
         let six = Ipv6Addr::new(0x2001, 2, 0, self.level.into(), 0, 0, 0, number.into());
         [four.into(), six.into()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a machine in the benchmarking network that is taken for a shell: its `gateway` would be a stranger.
+    #[test]
+    fn a_shell_is_known_by_its_interface() {
+        let at = |name: &str, address: [u8; 4], prefix| (name.to_owned(), Ipv4Addr::from(address), prefix);
+        let level = |all: &[(String, Ipv4Addr, u8)]| Addresses::among(all.iter().cloned());
+        let inside = at("link", [198, 18, 0, 2], 30);
+        assert_eq!(level(&[at("lo", [127, 0, 0, 1], 8), inside.clone()]), Addresses::at(1));
+        assert_eq!(level(&[at("link", [198, 18, 1, 2], 30)]), Addresses::at(2));
+        for other in [at("eth0", [198, 18, 0, 2], 16), at("eth0", [198, 18, 0, 2], 30), at("link", [198, 18, 0, 2], 16)]
+        {
+            assert_eq!(level(&[other]), Addresses::at(0));
+        }
     }
 }

@@ -56,6 +56,7 @@ pub(crate) fn outcome(scenario: &Scenario, code: u8, results: LinkResults, retra
         lateness: late,
         lost_frames: results.lost_frames,
         signalled: results.signalled,
+        capture_failed: results.capture_failed,
         flows: Vec::new(),
     }
 }

@@ -113,6 +113,8 @@ pub struct Ended {
     /// By direction, the seconds in which the discipline dropped or marked packets. If the link was not used then, the
     /// discipline limited the throughput and not the link.
     pub signalled: [Signalled; 2],
+    /// The reason why the capture lacks packets, such as a full disk; `None` if it has all, or none was asked for.
+    pub capture_failed: Option<io::Error>,
     /// The scenario's own flows, by their counts at both ends; none unless [`Options::flows`] asks for them.
     pub flows: Vec<HostedCounts>,
 }

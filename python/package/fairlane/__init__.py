@@ -12,9 +12,10 @@ A :class:`Scenario` is run, compared and swept. The results are an :class:`Outco
 tables for pandas, Polars and pyarrow. The disciplines are classes with their parameters: :mod:`fairlane.disciplines`.
 A :class:`Queue` takes packets one by one. A :class:`Discipline`, a :class:`CongestionControl`,
 an :class:`Application` and an :class:`Endpoint` are written in Python.
-:func:`replay` sends a capture through queues, :func:`lab` runs a scenario on real Linux TCP, :func:`characterize`
-reports on disciplines by RFC 7928, :func:`advise` names one for a link and a goal, :mod:`fairlane.theory` computes what
-queues do in equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
+:func:`replay` sends a capture through queues, :func:`lab` runs a scenario on real Linux TCP, :func:`shell` puts any
+program behind a scenario's link, :func:`characterize` reports on disciplines by RFC 7928, :func:`advise` names one for
+a link and a goal, :mod:`fairlane.theory` computes what queues do in equilibrium, and :mod:`fairlane.papers` tests the
+claims of papers.
 
 A :class:`Simulation` is a run in steps, that can be read and changed on the way.
 
@@ -52,12 +53,14 @@ if TYPE_CHECKING:
         LabError,
         MissingFileError,
         ScenarioError,
+        ShellError,
         StateError,
         SweepStopped,
         UnknownKeyError,
     )
     from fairlane.explanation import Explanation, Resolved
     from fairlane.fingerprint import Fingerprint
+    from fairlane.link import Completed, Shell, shell
     from fairlane.linux import lab
     from fairlane.outcome import Outcome, Outcomes
     from fairlane.queue import Count, Counters, Event, Queue
@@ -88,6 +91,7 @@ __all__ = [
     "Client",
     "Cobalt",
     "Codel",
+    "Completed",
     "CongestionControl",
     "CongestionError",
     "CongestionEvent",
@@ -150,6 +154,8 @@ __all__ = [
     "Sfq",
     "SfqRed",
     "Sfred",
+    "Shell",
+    "ShellError",
     "Simulation",
     "SomeDiscipline",
     "Sred",
@@ -174,6 +180,7 @@ __all__ = [
     "replay",
     "seconds",
     "seconds_text",
+    "shell",
     "theory",
 ]
 
@@ -199,12 +206,14 @@ _FILES = {
         "LabError",
         "MissingFileError",
         "ScenarioError",
+        "ShellError",
         "StateError",
         "SweepStopped",
         "UnknownKeyError",
     ),
     "explanation": ("Explanation", "Resolved"),
     "fingerprint": ("Fingerprint",),
+    "link": ("Completed", "Shell", "shell"),
     "linux": ("lab",),
     "outcome": ("Outcome", "Outcomes"),
     "papers": (),

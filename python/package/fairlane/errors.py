@@ -21,6 +21,7 @@ __all__ = [
     "LabError",
     "MissingFileError",
     "ScenarioError",
+    "ShellError",
     "StateError",
     "SweepStopped",
     "UnknownKeyError",
@@ -147,6 +148,10 @@ class SweepStopped(FairlaneError, RuntimeError):  # noqa: N818 - it is what happ
     def __init__(self, message: str, outcomes: Outcomes | None = None) -> None:
         super().__init__(message)
         self.outcomes = outcomes
+
+
+class ShellError(FairlaneError, RuntimeError):
+    """A link of :func:`fairlane.shell` could not be set up, or has failed: the text has the reason, and the remedy."""
 
 
 class LabError(FairlaneError, RuntimeError):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +12,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlane import _core, _program
+from fairlane import _made
 from fairlane._progress import shown
 from fairlane._runs import with_queue
 from fairlane._signals import CtrlC
@@ -27,18 +24,14 @@ from fairlane.scenario import scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, Literal
+    from typing import Literal
 
+    from fairlane import _core
     from fairlane._progress import Progress
     from fairlane.scenario import Scenario
 
 __all__ = ["lab"]
 
-_INSTALL = (
-    "install a wheel of this package, which has it, or the program from the repository, "
-    "cargo install --profile dist --path crates/cli --features full, "
-    "or say where it is: program=..., or FAIRLANE in the environment"
-)
 
 _LARGEST_READ = 1 << 16
 _LOOK_EVERY_S = 0.1
@@ -110,18 +103,15 @@ def lab(  # noqa: PLR0913 - all have defaults but one
         file = Path(folder, "scenario.toml")
         text = document.to_toml()
         file.write_text(text, encoding="utf-8")
-        command = [_found(program), "lab", str(file), *options, "--out", str(Path(folder, "tables"))]
+        command = [
+            _made.program_of(program, "the lab", LabError),
+            "lab",
+            str(file),
+            *options,
+            "--out",
+            str(Path(folder, "tables")),
+        ]
         return _outcomes(_Lab(command, Path(folder)), text, progress)
-
-
-def _found(program: str | os.PathLike[str] | None) -> str:
-    """The program's path."""
-    named = program if program is not None else os.environ.get("FAIRLANE")
-    name = os.fsdecode(named or _program.own() or "fairlane")
-    found = shutil.which(name)
-    if found is None:
-        raise LabError(f"the lab needs the program fairlane, and there is no {name!r}: {_INSTALL}")
-    return found
 
 
 class _Lab:
@@ -143,7 +133,7 @@ class _Lab:
                     self._command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, start_new_session=True
                 )
             except OSError as error:
-                raise LabError(f"{self._command[0]} cannot be run: {error}; {_INSTALL}") from error
+                raise LabError(f"{self._command[0]} cannot be run: {error}; {_made.INSTALL}") from error
         with child, CtrlC() as heard:
             try:
                 for line in self._lines(child, heard):
@@ -181,25 +171,7 @@ class _Lab:
 
     def outcomes(self) -> list[_core.Outcome]:
         """The outcomes that it printed."""
-        text = Path(self._folder, "outcomes.json").read_text(encoding="utf-8")
-        trees: list[dict[str, Any]] = json.loads(text)["outcomes"] if text else []
-        histograms = _histograms(Path(self._folder, "tables", "delay_histogram.csv"))
-        made: list[_core.Outcome] = []
-        for number, tree in enumerate(trees):
-            bins = [histograms.get((number, queue["name"]), []) for queue in tree["queues"]]
-            made.append(_core.Outcome.from_parts((json.dumps(tree), bins, None, [None, None, None])))
-        return made
-
-
-def _histograms(file: Path) -> dict[tuple[int, str], list[tuple[int, int, int]]]:
-    """The bins of each outcome's queues, by the times that packets spent there, which the JSON form does not have."""
-    found: dict[tuple[int, str], list[tuple[int, int, int]]] = {}
-    if file.exists():
-        with file.open(encoding="utf-8", newline="") as rows:
-            for row in csv.DictReader(rows):
-                place = int(row["outcome"]), row["queue"]
-                found.setdefault(place, []).append((int(row["from_ns"]), int(row["to_ns"]), int(row["packets"])))
-    return found
+        return _made.outcomes(Path(self._folder, "outcomes.json"), Path(self._folder, "tables"))
 
 
 def _outcomes(lab: _Lab, scenario: str, progress: Progress) -> Outcomes:

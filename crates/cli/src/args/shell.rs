@@ -66,6 +66,10 @@ pub(crate) struct ShellArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<PathBuf>,
 
+    /// Also write the tables of all outcomes into this folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) page: PageFile,
 
@@ -76,6 +80,20 @@ pub(crate) struct ShellArgs {
     /// every 200 ms or in the interval of --series
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) flent: Option<PathBuf>,
+
+    /// Write the report at the end into this file instead of on standard error, which is the command's too
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Show the link live to `fairlane top SOCKET`, in both directions and by flow, at a socket of this name, which is
+    /// for this user
+    #[arg(long, value_name = "SOCKET", value_hint = ValueHint::FilePath)]
+    pub(crate) top: Option<PathBuf>,
+
+    /// Show the seconds and the throughput of both directions while the command runs, in the last line of the terminal:
+    /// for commands that print little, as the terminal is the command's too
+    #[arg(long)]
+    pub(crate) progress: bool,
 
     /// Say nothing at the end, unless packets were late
     #[arg(long)]

@@ -2,15 +2,16 @@
 
 mod records;
 mod report;
+mod top;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use fairlane_console::Failure;
 use fairlane_outcome::{Extent, Outcome, OutputFile, Timeline};
 use fairlane_qdisc::Kind;
-use fairlane_runner::so_far;
+use fairlane_runner::{files, so_far};
 use fairlane_scenario::{Document, Scenario};
 use fairlane_shell::{Ended, Follow, LinkSample, Listen, Options, Shell, ShellError};
 
@@ -29,10 +30,15 @@ pub(crate) struct ShellCommand {
     shells: Vec<PreparedShell>,
     command: Vec<OsString>,
     json: Option<PathBuf>,
+    out: Option<PathBuf>,
     page: Option<HtmlPage>,
+    report: Option<PathBuf>,
     records: Asked,
     quiet: bool,
 }
+
+/// An outcome, with its timeline if there is a page.
+type RecordedOutcome = (Outcome, Option<Timeline>);
 
 /// A shell with its scenario, and its discipline if that is not the file's.
 #[derive(Debug)]
@@ -75,42 +81,50 @@ impl ShellCommand {
         }
         let outputs = Outputs::default().file("--json", args.json.as_deref()).file("--pcap", args.pcap.as_deref());
         let outputs = outputs.file("--html", args.page.html.as_deref()).series(series.as_ref());
-        let outputs = outputs.file("--flent", flent.as_deref());
+        let outputs = outputs.file("--flent", flent.as_deref()).file("--report", args.report.as_deref());
+        let outputs = outputs.tables("--out", args.out.as_deref());
         outputs.check(&shared::inputs(Some(&args.file), &document))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
-        let records = Asked { series, flent, page: page.is_some() };
+        let progress = args.progress && io::stderr().is_terminal();
+        let records = Asked { series, flent, page: page.is_some(), progress, top: args.top.clone() };
         let command = if args.command.is_empty() { vec![user_shell()] } else { args.command.clone() };
-        Ok(Self { shells, command, json: args.json.clone(), page, records, quiet: args.quiet })
+        let (json, out, report) = (args.json.clone(), args.out.clone(), args.report.clone());
+        Ok(Self { shells, command, json, out, page, report, records, quiet: args.quiet })
     }
 
     /// Runs the command behind each link. The exit code is the first that is not 0. If a link fails, the outcomes of
     /// those before it are kept.
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let mut followed = Vec::new();
-        let ended = self.run_all(&mut followed);
+        let (mut followed, mut told) = (Vec::new(), String::new());
+        let ended = self.run_all(&mut followed, &mut told);
+        let report = self.report.as_ref().map(|file| files::write(file, told, Extent::Whole).map_err(Failure::from));
         let (outcomes, timelines): (Vec<Outcome>, Vec<Option<Timeline>>) = followed.into_iter().unzip();
         let json = self.json.as_ref().map(|file| write_json(file, &outcomes));
         let missing = (outcomes.len() < self.shells.len())
             .then(|| shared::interrupted(&so_far(&outcomes, self.shells.len(), "disciplines")));
+        let extent = Extent::of(missing.is_some());
+        let tables = self.out.as_ref().map(|folder| shared::write_tables(folder, &outcomes, extent));
         let page = self.page.as_ref().filter(|_| !outcomes.is_empty()).map(|page| match &outcomes[..] {
             [one] => page.write_run(one, timelines.first().and_then(Option::as_ref), missing),
             several => page.write_comparison(several, &timelines, None, missing),
         });
-        shared::delivered(json, Ok(()), page)?;
+        shared::delivered(json, Ok(()), [report, tables, page].into_iter().flatten())?;
         match ended? {
             0 => Ok(()),
             code => Err(Failure::Ended(code)),
         }
     }
 
-    /// Returns the exit code, and adds the outcomes of the links whose command has ended, with their timelines.
-    fn run_all(&self, followed: &mut Vec<(Outcome, Option<Timeline>)>) -> Result<u8, Failure> {
+    /// Returns the exit code, and adds the outcomes of the links whose command has ended, with their timelines, and the
+    /// text for the file of reports.
+    fn run_all(&self, followed: &mut Vec<RecordedOutcome>, told: &mut String) -> Result<u8, Failure> {
+        let mut tell = |text: &str| if self.report.is_some() { told.push_str(text) } else { output::tell(text) };
         let mut code = 0;
         for PreparedShell { kind, scenario, shell } in &self.shells {
             if self.shells.len() > 1
                 && let Some(kind) = kind
             {
-                output::tell(&format!("{kind}:\n"));
+                tell(&format!("{kind}:\n"));
             }
             let mut records = self.records.begin(scenario)?;
             let mut hear = |sample: LinkSample| records.hear(&sample);
@@ -121,7 +135,7 @@ impl ShellCommand {
             if code == 0 {
                 code = *this;
             }
-            output::tell(&report::text(&ended, self.quiet));
+            tell(&report::text(&ended, self.quiet));
             let of_page = timeline.as_ref().ok().filter(|_| self.page.is_some()).cloned();
             followed.extend(Outcome::from_runs([run.clone()]).map(|outcome| (outcome, of_page)));
             timeline?;

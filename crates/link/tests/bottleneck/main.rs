@@ -4,3 +4,4 @@ mod against_simulator;
 mod caller;
 mod closed_forms;
 mod disciplines;
+mod stubborn;

@@ -33,10 +33,11 @@ impl Capture {
     }
 
     /// Writes the start of the file. Time zero of the scenario is at `zero`.
-    pub(crate) fn begin(&mut self, zero: u64) -> io::Result<()> {
+    pub(crate) fn begin(&mut self, zero: u64) {
         self.zero = zero;
         let words = [0, 0, KEPT as u32, ETHERNET].map(u32::to_ne_bytes).concat();
-        self.file.write_all(&[&MAGIC.to_ne_bytes()[..], &VERSION.map(u16::to_ne_bytes).concat(), &words].concat())
+        let head = [&MAGIC.to_ne_bytes()[..], &VERSION.map(u16::to_ne_bytes).concat(), &words].concat();
+        self.failed = self.file.write_all(&head).err();
     }
 
     /// Adds a frame, which leaves the link at `at`. Behind an error nothing is written.
@@ -55,8 +56,8 @@ impl Capture {
         self.file.write_all(kept)
     }
 
-    /// Completes the file.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
-        self.failed.map_or_else(|| self.file.flush(), Err)
+    /// Completes the file. Returns the reason if it lacks packets.
+    pub(crate) fn finish(mut self) -> Option<io::Error> {
+        self.failed.or_else(|| self.file.flush().err())
     }
 }

@@ -74,6 +74,8 @@ pub(crate) struct LinkResults {
     /// Frames that were lost outside of the link.
     pub(crate) lost_frames: u64,
     pub(crate) signalled: [Signalled; 2],
+    /// The reason why the capture lacks packets.
+    pub(crate) capture_failed: Option<io::Error>,
     /// The seconds from the start to the end.
     pub(crate) seconds: f64,
 }
@@ -111,7 +113,7 @@ impl LinkPath {
         let _ = set_timerslack(1);
         self.start = now();
         let mut stamps = Stamps::new(self.start);
-        self.capture.iter_mut().try_for_each(|capture| capture.begin(stamps.zero()))?;
+        self.capture.iter_mut().for_each(|capture| capture.begin(stamps.zero()));
         self.timeline.begin(Time::ZERO, Duration::ZERO, Time::MAX.since(Time::ZERO));
         while !self.shared.over.load(Ordering::Acquire) {
             let at = self.elapsed();
@@ -125,7 +127,6 @@ impl LinkPath {
             }
         }
         let at = self.elapsed();
-        self.capture.take().map_or(Ok(()), Capture::finish)?;
         self.timeline.cut(at);
         let (down, up) = (self.down.finish(at), self.up.finish(at));
         self.tell_samples();
@@ -136,6 +137,7 @@ impl LinkPath {
             queues: [down.queue, up.queue],
             flows: [down.flows, up.flows],
             numbers: self.numbers.into_numbers(),
+            capture_failed: self.capture.and_then(Capture::finish),
             lateness: [down.lateness, up.lateness],
             signalled: [down.signalled, up.signalled],
             lost_frames: down.lost_frames + up.lost_frames,
@@ -178,8 +180,14 @@ impl LinkPath {
         while let Ok(answer) = self.answers.try_recv() {
             any = true;
             match answer {
-                Answer::Pass(id) => self.up.answer(id, true)?,
-                Answer::Drop(id) => self.up.answer(id, false)?,
+                Answer::Pass(id) => {
+                    self.gate.answered(id);
+                    self.up.answer(id, true)?;
+                }
+                Answer::Drop(id) => {
+                    self.gate.answered(id);
+                    self.up.answer(id, false)?;
+                }
                 Answer::Open(flow) => self.gate.open(flow),
                 Answer::Forget(flow) => self.gate.forget(&flow),
             }

@@ -39,6 +39,9 @@ pub(super) fn text(ended: &Ended, quiet: bool) -> String {
         let late = micros(lateness.quantile(0.99));
         let _ = writeln!(text, "warning: 1 % of the packets were late by more than {late}: the machine was too busy");
     }
+    if let Some(error) = &ended.capture_failed {
+        let _ = writeln!(text, "warning: the capture (--pcap) is partial: {error}");
+    }
     if *lost_frames > 0 {
         let _ =
             writeln!(text, "warning: {lost_frames} packets were lost outside of the link: the machine was too slow");
