@@ -124,8 +124,8 @@ impl<M: LinkObserver<LinkPacket>> Chain<M> {
         (self.averages.1 > 0).then(|| self.averages.0 / self.averages.1 as f64)
     }
 
-    /// Returns the counts of the queue since the start of the run. As in the simulator, packets that a policer drops have
-    /// arrived.
+    /// Returns the counts of the queue since the start of the run. As in the simulator, packets that a policer drops
+    /// have arrived.
     #[must_use]
     pub fn counters(&self) -> Counters {
         let (mut counters, policed) = (self.link.queue().counters().clone(), self.link.observer().policed);
