@@ -188,6 +188,9 @@ def errors(capture: Path) -> list[str]:
     try:
         fl.replay(capture, [fl.Choke(), Fifo], rate="1mbit")
         fl.lab(fl.Scenario.from_toml(capture))
+        link: fl.Shell = fl.shell(capture)
+        done: fl.Completed = link.run(["true"])
+        said.append(done.outcome.scenario)
     except fl.MissingFileError as error:
         said.append(f"{error.file}: {error}")
     except fl.UnknownKeyError as error:
@@ -196,7 +199,14 @@ def errors(capture: Path) -> list[str]:
         said.append(error.help or "")
     except (fl.ArgumentError, fl.StateError) as error:
         said.append(str(error))
-    except (fl.CongestionError, fl.DisciplineError, fl.EndpointError, fl.LabError, fl.SweepStopped) as error:
+    except (
+        fl.CongestionError,
+        fl.DisciplineError,
+        fl.EndpointError,
+        fl.LabError,
+        fl.ShellError,
+        fl.SweepStopped,
+    ) as error:
         said.append(str(error))
     except fl.Interrupted as interrupted:
         said.append(repr(interrupted.outcomes) + repr(interrupted.characterization))

@@ -24,7 +24,18 @@ SUFFIXES = {"_s": "second", "_ns": "nanosecond", "_bps": "bit/s"}
 
 
 # Their objects come from calls, so the parameters of their constructors are no matter of users.
-RESULTS = {"Advice", "AltairPlots", "Characterization", "Outcome", "Outcomes", "Plots", "SweepFile", "Table", "Tuning"}
+RESULTS = {
+    "Advice",
+    "AltairPlots",
+    "Characterization",
+    "Outcome",
+    "Outcomes",
+    "Plots",
+    "Shell",
+    "SweepFile",
+    "Table",
+    "Tuning",
+}
 
 
 class Name(NamedTuple):

@@ -363,7 +363,7 @@ fn what_it_cannot_do_is_refused() {
         "rate = \"10mbit\"\nshaper = { kind = \"fixed\", rate = \"9mbit\" }",
         "delay = \"1ms\"",
     );
-    for (file, part) in [(&two, "a shell has one link, not 2"), (&shaped, "the link of a shell has no shaper")] {
+    for (file, part) in [(&two, "a shell has one link, not 2"), (&shaped, "an emulated link has no shaper")] {
         let output = common::fairlane(&["shell", file, "--", "true"]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && said.contains(part), "{said}");

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fairlane_linux::{BindError, BridgeError, RuleError};
+use fairlane_linux::BridgeError;
 use fairlane_qdisc::ParameterError;
 
 use crate::check::Checks;
@@ -48,12 +48,6 @@ pub enum LabError {
     /// The frames of the link cannot be received or sent.
     #[error(transparent)]
     Frames(#[from] BridgeError),
-    /// The NFQUEUE in front of a discipline of the kernel, or behind it, cannot be bound.
-    #[error(transparent)]
-    Queue(#[from] BindError),
-    /// The rules that send packets to the NFQUEUE cannot be installed.
-    #[error(transparent)]
-    Rules(#[from] RuleError),
     /// The kernel does not have its own discipline of this name.
     #[error("this kernel has no discipline {0}: load the module sch_{0}, or run the lab in a guest (--in guest)")]
     NoDiscipline(String),

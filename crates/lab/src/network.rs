@@ -1,21 +1,15 @@
 //! The lab's three network namespaces and their interfaces.
 
-use fairlane_linux::{Firewall, MarkBits, QueueSocket, Rules};
-
 pub(crate) mod node;
 mod offload;
-pub(crate) mod queue_port;
 
 use std::fs;
 use std::net::IpAddr;
 
-use fairlane_qdisc::headers::FlowsBy;
-
 use crate::address::{IpVersion, Side};
 use crate::error::{LabError, setup};
-use crate::network::node::{Node, ip, iptables, sysctl};
+use crate::network::node::{Node, ip, sysctl};
 use crate::network::offload::switch_off;
-use crate::network::queue_port::bind;
 use crate::plan::LabPlan;
 
 /// The router's interfaces, to the left and to the right.
@@ -23,19 +17,11 @@ pub(crate) const ROUTER: [&str; 2] = ["r0", "r1"];
 /// The interfaces of the hosts on the left and on the right.
 const HOSTS: [&str; 2] = ["s0", "d0"];
 
-/// The hardware addresses of the hosts' interfaces, and that of both of the router's.
+/// The hardware addresses of the hosts' interfaces.
 const HARDWARE: [&str; 2] = ["02:00:00:00:01:01", "02:00:00:00:02:01"];
-const ROUTER_HARDWARE: &str = "02:00:00:00:00:02";
 
-/// The definition of a flow, the same as in the simulator.
-pub(crate) const FLOWS: FlowsBy = FlowsBy::FiveTuple;
-
-/// The bits of the firewall mark that the rules use, and the one of packets to be marked.
-pub(crate) const MARKS: u32 = 0x6000_0000;
-pub(crate) const CE_BIT: u32 = 0x4000_0000;
-
-/// The NFQUEUE of packets to the right, in front of the kernel's own discipline.
-pub(crate) const ENTRANCE: u16 = 0;
+/// The router's interfaces behind a discipline of the kernel, which is in front of `r1`.
+pub(crate) const EXIT: [&str; 2] = ["x0", "x1"];
 
 /// The connected namespaces. Dropping it removes them.
 pub(crate) struct Network {
@@ -45,8 +31,8 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Creates the network. Where the kernel `forwards` packets to the right, [`install_rules`] has to follow.
-    pub(crate) fn new(plan: &LabPlan, forwards: bool) -> Result<Self, LabError> {
+    /// Creates the network, with room for a discipline `in_kernel`.
+    pub(crate) fn new(plan: &LabPlan, in_kernel: bool) -> Result<Self, LabError> {
         let network =
             Self { left: Node::new("lab-left")?, router: Node::new("lab-router")?, right: Node::new("lab-right")? };
         let ip_version = plan.ip_version;
@@ -59,7 +45,7 @@ impl Network {
                 ip("link set lo up\n")
             })?;
         }
-        network.join(plan, forwards)?;
+        network.join(plan, in_kernel)?;
         let sack = plan.sack;
         for (node, side) in [(&network.left, Side::Left), (&network.right, Side::Right)] {
             let routes = ecn_routes(plan, side);
@@ -83,40 +69,28 @@ impl Network {
         [&self.left, &self.router, &self.right]
     }
 
-    /// Connects the namespaces. Neighbour entries are permanent, so that no packet waits for ARP. Hosts send their
-    /// frames to those of the other side; only frames that the kernel `forwards` are addressed to the router.
-    fn join(&self, plan: &LabPlan, forwards: bool) -> Result<(), LabError> {
+    /// Connects the namespaces. Neighbour entries are permanent, so that no packet waits for ARP.
+    fn join(&self, plan: &LabPlan, in_kernel: bool) -> Result<(), LabError> {
         let (left, right, mtu, ip_version) = (self.left.id(), self.right.id(), plan.mtu, plan.ip_version);
         let [left_mac, right_mac] = HARDWARE;
+        let (last, more) = if in_kernel {
+            (EXIT[1], format!("link add r1 mtu {mtu} type veth peer name x0 mtu {mtu}\n"))
+        } else {
+            (ROUTER[1], String::new())
+        };
         let pairs = format!(
             "\
-link add r0 mtu {mtu} address {ROUTER_HARDWARE} type veth peer name s0 mtu {mtu} address {left_mac} netns {left}
-link add r1 mtu {mtu} address {ROUTER_HARDWARE} type veth peer name d0 mtu {mtu} address {right_mac} netns {right}
-"
+link add r0 mtu {mtu} type veth peer name s0 mtu {mtu} address {left_mac} netns {left}
+link add {last} mtu {mtu} type veth peer name d0 mtu {mtu} address {right_mac} netns {right}
+{more}"
         );
         self.router.run(move || {
             ip(&pairs)?;
-            ROUTER.into_iter().try_for_each(up)?;
-            if !forwards {
-                return Ok(());
-            }
-            let (hosts, gateway) = (ip_version.hosts(Side::Right), ip_version.interface(Side::Right));
-            ip(&format!(
-                "\
-neighbour replace {gateway} lladdr {right_mac} dev r1 nud permanent
-route add {hosts} via {gateway} dev r1 onlink
-"
-            ))?;
-            sysctl("net/ipv4/ip_forward", "1")?;
-            if ip_version == IpVersion::V6 { sysctl("net/ipv6/conf/all/forwarding", "1") } else { Ok(()) }
+            ROUTER.into_iter().chain(EXIT.into_iter().filter(|_| in_kernel)).try_for_each(up)
         })?;
         // Every address of the hosts of a side is local there.
         for (interface, side) in HOSTS.into_iter().zip([Side::Left, Side::Right]) {
-            let neighbour = match side {
-                Side::Left if forwards => ROUTER_HARDWARE,
-                Side::Left => right_mac,
-                Side::Right => left_mac,
-            };
+            let neighbour = if side == Side::Left { right_mac } else { left_mac };
             self.hosts(side).run(move || {
                 up(interface)?;
                 let (address, prefix) = (ip_version.interface(side), ip_version.link_prefix());
@@ -148,23 +122,6 @@ route add default via {gateway}
         }
         Ok(drops)
     }
-}
-
-/// Installs the rules that send packets to the right to the [`ENTRANCE`]. Called in the router's namespace.
-pub(crate) fn install_rules() -> Result<(), LabError> {
-    let [_, right] = ROUTER;
-    Firewall::find()?.install(&Rules::new(ENTRANCE, &[right.to_owned()], MarkBits::new(MARKS)?)?)?;
-    Ok(())
-}
-
-/// The NFQUEUE of packets that have left the kernel's own discipline, in the namespace on the right.
-pub(crate) const EXIT: u16 = 2;
-
-/// Sends packets that come from the router to an NFQUEUE, and returns it. Called in the namespace on the right.
-pub(crate) fn exit(ip_version: IpVersion) -> Result<QueueSocket, LabError> {
-    let (socket, [_, right]) = (bind(EXIT)?, HOSTS);
-    iptables(ip_version, &format!("*mangle\n-A PREROUTING -i {right} -j NFQUEUE --queue-num {EXIT}\nCOMMIT\n"))?;
-    Ok(socket)
 }
 
 /// Returns the drops in a line of `/proc/net/dev`, of received and of sent packets; 0 for a heading.

@@ -8,7 +8,7 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use fairlane_linux::{QueueSocket, QueuedPacket, now};
+use fairlane_linux::{QueuedPacket, now};
 use fairlane_outcome::{QueueRun, QueueSample};
 use fairlane_qdisc::headers::FlowId;
 use fairlane_qdisc::{Duration, Packet, Seed, Time};
@@ -18,7 +18,7 @@ use nix::poll::{PollFd, PollFlags};
 use crate::address::{Side, flow_of};
 use crate::error::LabError;
 use crate::in_kernel::InKernel;
-use crate::network::ROUTER;
+use crate::network::{EXIT, ROUTER};
 use crate::path::{Chain, FramePath, HostLink, HostLinks, Judgement, Lateness, Stamps, Waits, Wire};
 use crate::plan::LabPlan;
 use crate::router::kernel_direction::KernelDirection;
@@ -158,7 +158,7 @@ struct OwnQueue {
 }
 
 impl WaySample {
-    /// Returns the state of `queue` and its `meter`, with the packets of each flow that the links of the `hosts` dropped.
+    /// Returns the state of `queue` and its `meter`, with the packets of each flow that the links of `hosts` dropped.
     pub(crate) fn new(queue: QueueSample, meter: &Meter, hosts: &HostLinks) -> Self {
         let dropped = meter.dropped_since_start().zip(hosts.dropped_since_start());
         Self {
@@ -170,26 +170,22 @@ impl WaySample {
 }
 
 impl LabRouter {
-    /// Opens the interfaces of this thread's namespace. `seed` is that of the scenario and the run. If a discipline
-    /// of the kernel is measured, packets that have left it come by the other socket.
-    pub(crate) fn new(
-        plan: &LabPlan,
-        seed: Seed,
-        in_kernel: Option<(InKernel, QueueSocket)>,
-    ) -> Result<Self, LabError> {
+    /// Opens the interfaces of this thread's namespace. `seed` is that of the scenario and the run.
+    pub(crate) fn new(plan: &LabPlan, seed: Seed, in_kernel: Option<InKernel>) -> Result<Self, LabError> {
         let link = &plan.link;
         let [left, right] = ROUTER;
         let own = |side: &LinkSide, name: &str, ends, from| -> Result<Box<dyn Way>, LabError> {
             Ok(Box::new(OwnQueue::open(side, name, ends, seed, hosts(plan, from))?))
         };
+        let last = if in_kernel.is_some() { EXIT[1] } else { right };
         let rightward: Box<dyn Way> = match in_kernel {
-            Some((discipline, exit)) => {
+            Some(discipline) => {
                 let wire = Wire::new(&link.forward, seed.named("wire").named(&link.name), now());
-                Box::new(KernelDirection::new(plan, hosts(plan, Side::Left), wire, &discipline, exit)?)
+                Box::new(KernelDirection::new(plan, hosts(plan, Side::Left), wire, &discipline)?)
             }
             None => own(&link.forward, &link.name, [left, right], Side::Left)?,
         };
-        let leftward = own(&link.reverse, &format!("{}/reverse", link.name), [right, left], Side::Right)?;
+        let leftward = own(&link.reverse, &format!("{}/reverse", link.name), [last, left], Side::Right)?;
         let sides = plan.sides();
         let way = |from, way| LabWay { from, way, carries_data: sides.contains(&from) };
         Ok(Self { ways: [way(Side::Left, rightward), way(Side::Right, leftward)], counts: PacketCounts::default() })

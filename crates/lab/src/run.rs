@@ -7,21 +7,21 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, channel};
 use std::time;
 
-use fairlane_linux::{QueueSocket, now};
+use fairlane_linux::now;
 use fairlane_outcome::{Cost, Expected, FlowRun, FlowSample, Run};
 use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::{KernelDiscipline, Scenario};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::{Gid, Uid};
 
-use crate::address::{IpVersion, Side};
+use crate::address::IpVersion;
 use crate::check::Checks;
 use crate::error::{LabError, setup};
 use crate::hosts::receiver::{Receiver, ReceiverResults};
 use crate::hosts::sender::{Sender, SenderResults, SenderSample};
 use crate::in_kernel::{InKernel, Installer};
+use crate::network::Network;
 use crate::network::node::Node;
-use crate::network::{Network, exit, install_rules};
 use crate::plan::LabPlan;
 use crate::router::{LabRouter, RouterResults};
 use crate::samples::{LabSample, monotonic};
@@ -67,8 +67,8 @@ pub struct Measured {
 }
 
 impl Lab {
-    /// Checks that `scenario` can be run on this machine, over this version of IP. A process that may not create network
-    /// namespaces moves to a user namespace, which it can while it has one thread.
+    /// Checks that `scenario` can be run on this machine, over this version of IP. A process that may not create
+    /// network namespaces moves to a user namespace, which it can while it has one thread.
     ///
     /// # Errors
     /// The lab does not support the scenario, the user may not create namespaces, or the kernel or a tool lacks
@@ -139,15 +139,9 @@ impl Lab {
         // IPv6 may speak before both ends of an interface are up.
         let dropped_before = network.interface_drops()?;
         let seed = Seed::new(plan.scenario.seed).numbered(u64::from(run));
-        let in_kernel = match &self.in_kernel {
-            Some(discipline) => {
-                let ip_version = plan.ip_version;
-                Some((discipline.clone(), network.hosts(Side::Right).run(move || exit(ip_version))?))
-            }
-            None => None,
-        };
-        let ended = RunningParts::start(&network, plan, seed, &Timeline::new(self.every), in_kernel, stopped)?
-            .play(plan, stopped)?;
+        let ended =
+            RunningParts::start(&network, plan, seed, &Timeline::new(self.every), self.in_kernel.clone(), stopped)?
+                .play(plan, stopped)?;
         let interface_drops = network.interface_drops()? - dropped_before;
         let PartResults { sent, routed, received, timeline, cut } = ended;
         let results = CheckInput { plan, sent: &sent, routed: &routed, received: &received, interface_drops };
@@ -198,17 +192,13 @@ impl RunningParts {
         plan: &LabPlan,
         seed: Seed,
         timeline: &Timeline,
-        in_kernel: Option<(InKernel, QueueSocket)>,
+        in_kernel: Option<InKernel>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, LabError> {
         let routed = {
             let (plan, timeline) = (plan.clone(), timeline.clone());
             begin(&network.router, move |ready| {
-                let forwards = in_kernel.is_some();
                 let router = LabRouter::new(&plan, seed, in_kernel)?;
-                if forwards {
-                    install_rules()?;
-                }
                 ready();
                 router.run(&timeline)
             })

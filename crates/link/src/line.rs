@@ -12,8 +12,8 @@ pub trait Line {
         true
     }
 
-    /// Returns when the transmitter, which is free, may take a packet, if that is not now. A time that is not later than
-    /// `now` is now. `queued` is true if a packet waits.
+    /// Returns when the transmitter, which is free, may take a packet, if that is not now. A time that is not later
+    /// than `now` is now. `queued` is true if a packet waits.
     fn hold(&mut self, _now: Time, _queued: bool) -> Option<Time> {
         None
     }

@@ -106,11 +106,6 @@ impl<W: PacketObserver> Shaper<W> {
         self.shaper.set_rate(rate);
     }
 
-    /// Keeps the link from sending before `until`.
-    pub fn hold(&mut self, until: Time) {
-        self.shaper.hold(until);
-    }
-
     /// Returns the observer.
     #[must_use]
     pub const fn observer(&self) -> &W {
@@ -144,12 +139,6 @@ impl<W: PacketObserver> Shaper<W> {
     #[must_use]
     pub fn average(&self) -> Option<f64> {
         self.shaper.queue().average()
-    }
-
-    /// Returns the probability with which the discipline signals.
-    #[must_use]
-    pub fn probability(&self) -> Option<f64> {
-        self.shaper.queue().probability()
     }
 
     /// Returns the counts of all disciplines since the start.

@@ -29,6 +29,7 @@ mod sys;
 
 pub use error::ShellError;
 pub use fairlane_lab::{HostedCounts, LabSample, Lateness, Unsupported};
+pub use fairlane_linux::DelayHistogram;
 pub use outcome::FlowName;
 pub use path::{LinkSample, Signalled};
 pub use run::{Ended, Follow, Listen, Options, Shell};

@@ -176,6 +176,7 @@ class Shell:
 
         Raises:
             TypeError: ``command`` is not a list of text and paths.
+            ArgumentError: ``command`` is empty.
             StateError: The link is not in a ``with`` statement.
             ShellError: The link cannot be set up, the program cannot be executed, or the link has failed.
             subprocess.TimeoutExpired: The time is over.

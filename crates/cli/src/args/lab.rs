@@ -9,10 +9,11 @@ use super::shared::{Disciplines, Form, Overrides, PageFile, SeriesFile, ShownTab
 
 /// Run a scenario on real Linux TCP
 ///
-/// The lab makes network namespaces and removes them at the end; it needs Linux, and root only where user namespaces are
-/// forbidden. Hosts, links, delays and the queue are those of the file; TCP and UDP are the kernel's, with the congestion control of each
-/// group. A run takes as long as the scenario says. The lab checks that its queue is the bottleneck, prints how, and
-/// gives no numbers otherwise. The machine's own network is not changed, and a killed lab leaves nothing behind.
+/// The lab makes network namespaces and removes them at the end; it needs Linux, and root only where user namespaces
+/// are forbidden. Hosts, links, delays and the queue are those of the file; TCP and UDP are the kernel's, with the
+/// congestion control of each group. A run takes as long as the scenario says. The lab checks that its queue is the
+/// bottleneck, prints how, and gives no numbers otherwise. The machine's own network is not changed, and a killed lab
+/// leaves nothing behind.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
     /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; a dumbbell, with TCP and UDP of

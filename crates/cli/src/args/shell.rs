@@ -85,6 +85,11 @@ pub(crate) struct ShellArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
 
+    /// Show the link live to `fairlane top SOCKET`, in both directions and by flow, at a socket of this name, which is
+    /// for this user
+    #[arg(long, value_name = "SOCKET", value_hint = ValueHint::FilePath)]
+    pub(crate) top: Option<PathBuf>,
+
     /// Show the seconds and the throughput of both directions while the command runs, in the last line of the terminal:
     /// for commands that print little, as the terminal is the command's too
     #[arg(long)]

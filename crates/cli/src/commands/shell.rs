@@ -2,6 +2,7 @@
 
 mod records;
 mod report;
+mod top;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -85,7 +86,7 @@ impl ShellCommand {
         outputs.check(&shared::inputs(Some(&args.file), &document))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let progress = args.progress && io::stderr().is_terminal();
-        let records = Asked { series, flent, page: page.is_some(), progress };
+        let records = Asked { series, flent, page: page.is_some(), progress, top: args.top.clone() };
         let command = if args.command.is_empty() { vec![user_shell()] } else { args.command.clone() };
         let (json, out, report) = (args.json.clone(), args.out.clone(), args.report.clone());
         Ok(Self { shells, command, json, out, page, report, records, quiet: args.quiet })

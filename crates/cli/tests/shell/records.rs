@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 use flate2::read::GzDecoder;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::common::fairlane;
-use crate::started::{place, shell_in};
+use crate::started::{Started, place, shell_in};
 use crate::{echo, inside, scenario};
 
 /// Returns the rows of a table, each by the names of its columns.
@@ -60,6 +63,35 @@ fn the_rows_of_a_series_add_up() {
     let length = |key: &str| flent["results"][key].as_array().unwrap().len();
     let [tcp, udp] = ["TCP download", "UDP upload"].map(length);
     assert_eq!([tcp, udp], [times.len() + 1; 2]);
+}
+
+/// Would catch a state that `fairlane top` cannot read, directions that are exchanged, a file that is taken for an old
+/// socket, and a socket that is left.
+#[test]
+fn a_link_is_shown_live() {
+    let place = place();
+    let file = scenario(&place, "a.toml", "rate = \"100mbit\"", "delay = \"1ms\"\nrate = \"9mbit\"");
+    let socket = place.name("link");
+    let inside = format!("echo-numbers gateway:{} 6000", echo());
+    let options = ["--top", &socket, "--quiet", &file];
+    let Some(mut running) = Started::with(&options, &inside::command(), &[("FAIRLANE_INSIDE", &inside)]) else {
+        return;
+    };
+    thread::sleep(Duration::from_millis(1500));
+    let shown = fairlane(&["top", &socket, "--once"]);
+    let said = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.status.success(), "{shown:?}");
+    let at = |part: &str| said.find(part).unwrap_or_else(|| panic!("{part}: {said}"));
+    assert!(at("up: droptail, shell") < at("\n9mbit") && at("\n9mbit") < at("down: droptail, shell"), "{said}");
+    assert!(at("udp 198.18.0.2:") < at("udp 198.18.0.1:"), "{said}");
+    running.signal(Signal::SIGKILL);
+    running.code();
+    assert!(fs::exists(&socket).unwrap());
+    // The next one takes its place, and removes it.
+    let again = shell_in(&options, &["true"], &[]).unwrap();
+    assert!(again.status.success() && !fs::exists(&socket).unwrap(), "{again:?}");
+    let refused = shell_in(&["--top", &file, &file], &["true"], &[]).unwrap();
+    assert!(refused.status.code() == Some(2) && fs::exists(&file).unwrap(), "{refused:?}");
 }
 
 /// Would catch a full disk that costs the counts, and a capture that lacks packets without a word.

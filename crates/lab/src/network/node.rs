@@ -10,7 +10,6 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::gettid;
 
-use crate::address::IpVersion;
 use crate::error::{LabError, setup};
 use crate::user_namespace::namespace_refusal;
 
@@ -96,31 +95,25 @@ fn serve(name: &'static str, jobs: &Receiver<Job>) {
 
 /// Runs ip(8) with `commands`, one per line, in this thread's namespace.
 pub(crate) fn ip(commands: &str) -> Result<(), LabError> {
-    feed("ip", "iproute2", &["-batch", "-"], commands)
+    feed("ip", commands)
 }
 
 /// Runs tc(8) with `commands`, one per line, in this thread's namespace.
 pub(crate) fn tc(commands: &str) -> Result<(), LabError> {
-    feed("tc", "iproute2", &["-batch", "-"], commands)
+    feed("tc", commands)
 }
 
-/// Adds `rules` for iptables-restore(8), or ip6tables-restore(8), in this thread's namespace.
-pub(crate) fn iptables(ip_version: IpVersion, rules: &str) -> Result<(), LabError> {
-    let program = if ip_version == IpVersion::V6 { "ip6tables-restore" } else { "iptables-restore" };
-    feed(program, "iptables", &["--noflush"], rules)
-}
-
-/// Runs `program` of a package with `input`.
-fn feed(program: &'static str, package: &'static str, arguments: &[&str], input: &str) -> Result<(), LabError> {
+/// Runs a program of iproute2 with `commands`.
+fn feed(program: &'static str, commands: &str) -> Result<(), LabError> {
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => LabError::NoTool(program, package),
+        io::ErrorKind::NotFound => LabError::NoTool(program, "iproute2"),
         _ => LabError::Setup(program.to_owned(), error),
     };
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(input.as_bytes()).map_err(failed)?;
+        stdin.write_all(commands.as_bytes()).map_err(failed)?;
     }
     let output = child.wait_with_output().map_err(failed)?;
     if output.status.success() {

@@ -7,7 +7,9 @@
 use fairlane_link::{Bottleneck, LinkObserver};
 use fairlane_linux::QueuedPacket;
 use fairlane_outcome::QueueSample;
-use fairlane_qdisc::{BoxQdisc, Count, Host, Packet, ParameterError, Qdisc as _, Reason, Seed, Status, Tagged, Time};
+use fairlane_qdisc::{
+    BoxQdisc, Count, Counters, Host, Packet, ParameterError, Qdisc as _, Reason, Seed, Status, Tagged, Time,
+};
 use fairlane_scenario::LinkSide;
 
 use super::{DelayLine, Entry, HostLinks, LinkPacket, Wire};
@@ -116,26 +118,33 @@ impl<M: LinkObserver<LinkPacket>> Chain<M> {
         self.link.line().mean_rate(from, to)
     }
 
-    /// Returns the mean of the averages that the discipline keeps, as arriving packets find it; `None` if it keeps none.
+    /// Returns the mean of the discipline's average behind each arrival; `None` if it keeps none.
     #[must_use]
     pub fn mean_average(&self) -> Option<f64> {
         (self.averages.1 > 0).then(|| self.averages.0 / self.averages.1 as f64)
     }
 
-    /// Returns the state of the queue, and its counts since the start of the run. As in the simulator, packets that a
-    /// policer drops have arrived.
+    /// Returns the counts of the queue since the start of the run. As in the simulator, packets that a policer drops
+    /// have arrived.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let (mut counters, policed) = (self.link.queue().counters().clone(), self.link.observer().policed);
+        counters.arrived.packets += policed.packets;
+        counters.arrived.bytes += policed.bytes;
+        counters.add_drops(Reason::Policed, policed);
+        counters
+    }
+
+    /// Returns the state of the queue, and its [counts](Self::counters).
     #[must_use]
     pub fn sample(&self) -> QueueSample {
-        let (queue, counters) = (self.link.queue(), self.link.queue().counters());
-        let policed = self.link.observer().policed;
-        let with =
-            |count: Count| Count { packets: count.packets + policed.packets, bytes: count.bytes + policed.bytes };
-        let Status { packets, bytes, average, probability, .. } = queue.status();
+        let counters = self.counters();
+        let Status { packets, bytes, average, probability, .. } = self.link.queue().status();
         QueueSample {
             link: 0,
-            arrived: with(counters.arrived),
+            arrived: counters.arrived,
             departed: counters.departed,
-            dropped: with(counters.dropped_total()),
+            dropped: counters.dropped_total(),
             marked: counters.marked_total(),
             backlog: Count { packets: packets as u64, bytes },
             average,

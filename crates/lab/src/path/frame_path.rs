@@ -76,9 +76,9 @@ impl<M: LinkObserver<LinkPacket>> FramePath<M> {
         self.known
     }
 
-    /// Sends the packets that have reached the other end by the [known](Self::known) time, if `judge` lets them pass, by
-    /// the time of their arrival, their number and flow, and their frame. Returns `true` if the kernel has not accepted all frames
-    /// yet.
+    /// Sends the packets that have reached the other end by the [known](Self::known) time, if `judge` lets them pass.
+    /// It gets the time of arrival, the number, the flow and the frame of each. Returns `true` if the kernel has not
+    /// accepted all frames yet.
     ///
     /// # Errors
     /// No more frames can be sent.

@@ -2,46 +2,42 @@
 //! and then the delay of the link and the destination host's link.
 //!
 //! ```text
-//!  router's namespace                                    receiver's namespace
-//!  entrance ► host's link ► the kernel's queue ══════════ exit ► delay, host's link ► receivers
+//!  r0 ► host's link ► r1, the kernel's queue ══════════ x0 ► delay, host's link ► x1 ══════════ receivers
 //! ```
 //!
-//! A packet is handed to the kernel at the entrance, an NFQUEUE before the queue, and met again at the exit, an NFQUEUE
-//! behind it. A discipline keeps the packets of a flow in order, so those that went in before the one that comes out,
-//! and have not come out, were dropped.
+//! A packet is handed to the kernel at the entrance, and met again at the exit. A discipline keeps the packets of a
+//! flow in order, so those that went in before the one that comes out, and have not come out, were dropped.
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use fairlane_link::{Line, LinkObserver};
-use fairlane_linux::nfqueue::{Decision, Verdict};
 use fairlane_linux::rtnetlink::QdiscCounts;
-use fairlane_linux::{Classifier, LinkLayer, Marking, QueueSocket, QueuedPacket, now};
+use fairlane_linux::{Classifier, FlowsBy, FrameLine, LinkLayer, QueuedPacket};
 use fairlane_outcome::{QueueFlowRun, QueueRun, QueueSample};
 use fairlane_qdisc::{Count, Duration, Kind, Packet, Reason, Tagged, Time};
 use fairlane_scenario::LinkSide;
 
 use crate::error::LabError;
 use crate::in_kernel::InKernel;
-use crate::network::queue_port::QueuePort;
-use crate::network::{CE_BIT, ENTRANCE, EXIT, FLOWS, ROUTER};
+use crate::network::{EXIT, ROUTER};
 use crate::path::{DelayLine, Entry, HostLinks, Lateness, LinkPacket, Stamps, Wire};
 use crate::plan::LabPlan;
 use crate::router::kernel_link::KernelLink;
 use crate::router::meter::Meter;
 use crate::router::{KernelDrops, PacketCounts, Way, WayCounts, WaySample};
 
-/// The marking of packets, which the kernel's own discipline marks.
-const MARKING: Marking = Marking::ByRule(CE_BIT);
+/// The length of an Ethernet header.
+const ETHERNET: usize = 14;
 
 /// How often the kernel is asked for the length of its queue.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A direction with a discipline of the kernel.
 pub(crate) struct KernelDirection {
-    entrance: QueuePort,
-    exit: QueuePort,
+    entrance: FrameLine,
+    exit: FrameLine,
     link: KernelLink,
     wire: Wire,
     classifier: Classifier,
@@ -61,8 +57,6 @@ pub(crate) struct KernelDirection {
     /// The kernel's counts, and the packets whose fate was open, at the start of the measurement.
     begun: (QdiscCounts, u64),
     lateness: Lateness,
-    /// Verdicts on packets at the entrance and at the exit.
-    verdicts: [Vec<Verdict>; 2],
 }
 
 /// A packet between the entrance and the exit.
@@ -89,22 +83,16 @@ struct QueueLength {
 }
 
 impl KernelDirection {
-    /// Installs `discipline` at the router's interface in this thread's namespace. `exit` is the queue behind it.
-    pub(crate) fn new(
-        plan: &LabPlan,
-        hosts: HostLinks,
-        wire: Wire,
-        discipline: &InKernel,
-        exit: QueueSocket,
-    ) -> Result<Self, LabError> {
+    /// Installs `discipline` at the router's interface in this thread's namespace.
+    pub(crate) fn new(plan: &LabPlan, hosts: HostLinks, wire: Wire, discipline: &InKernel) -> Result<Self, LabError> {
         let link = KernelLink::install(ROUTER[1], discipline, plan.link.forward.rate, plan.largest())?;
         let flows = plan.flows.len();
         Ok(Self {
-            entrance: QueuePort::bind(ENTRANCE)?,
-            exit: QueuePort::new(EXIT, exit),
+            entrance: FrameLine::open(ROUTER[0], ROUTER[1])?,
+            exit: FrameLine::open(EXIT[0], EXIT[1])?,
             link,
             wire,
-            classifier: Classifier::new(FLOWS, LinkLayer::default()),
+            classifier: Classifier::new(FlowsBy::FiveTuple, LinkLayer::default()),
             name: plan.link.name.clone(),
             side: plan.link.forward.clone(),
             known: Time::ZERO,
@@ -118,42 +106,50 @@ impl KernelDirection {
             length: QueueLength::default(),
             begun: (QdiscCounts::default(), 0),
             lateness: Lateness::default(),
-            verdicts: [Vec::new(), Vec::new()],
         })
     }
 
-    fn come(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
-        let Self { entrance, classifier, hosts, before, meter, verdicts: [verdicts, _], .. } = self;
-        entrance.receive(counts, |at, flow, queued| {
-            if !meter.knows(flow) {
-                return false;
-            }
-            match hosts.pass(false, flow, at, queued.bytes) {
-                Some(since) => {
-                    let packet = QueuedPacket::new(queued, classifier, MARKING);
-                    let packet = Tagged::new(packet, Entry { since, flow });
-                    before.push(since, Inside { packet, tag: tag(queued.payload) });
-                }
-                None => verdicts.push(Verdict { id: queued.id, decision: Decision::Drop, repeat: None }),
-            }
-            true
-        })
+    fn come(&mut self, now: Time, clock: &Stamps, counts: &mut PacketCounts) -> bool {
+        let Self { entrance, classifier, hosts, before, meter, .. } = self;
+        let (more, came) = received(entrance, classifier, now, clock);
+        for (at, packet) in came {
+            let (id, bytes) = (packet.id, packet.bytes());
+            counts.add(bytes);
+            let flow = counts.flow_of(packet.flow_id(), |flow| meter.knows(flow));
+            let Some((flow, since)) = flow.and_then(|flow| Some((flow, hosts.pass(false, flow, at, bytes)?))) else {
+                entrance.discard(id);
+                continue;
+            };
+            let tag = tag(network(entrance.frame(id)));
+            before.push(since, Inside { packet: Tagged::new(packet, Entry { since, flow }), tag });
+        }
+        more
     }
 
-    fn leave(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
-        let Self { exit, wire, side, crossing, inside, meter, totals, verdicts: [_, verdicts], .. } = self;
+    fn leave(&mut self, now: Time, clock: &Stamps, counts: &mut PacketCounts) -> bool {
+        let Self { exit, classifier, wire, side, crossing, inside, meter, totals, .. } = self;
         let reason = reason(side.queue.kind());
-        exit.receive(counts, |at, flow, queued| {
-            let tag = tag(queued.payload);
-            let Some(packets) = inside.get_mut(flow as usize) else { return false };
-            let Some(place) = packets.iter().position(|packet| packet.tag == tag) else { return false };
+        let (more, left) = received(exit, classifier, now, clock);
+        for (at, packet) in left {
+            let (id, frame) = (packet.id, network(exit.frame(packet.id)));
+            let (tag, mut place) = (tag(frame), None);
+            let known = |flow| {
+                place = inside.get(flow as usize).and_then(|packets| packets.iter().position(|one| one.tag == tag));
+                place.is_some()
+            };
+            let flow = counts.flow_of(packet.flow_id(), known);
+            let Some((flow, place)) = flow.zip(place) else {
+                exit.discard(id);
+                continue;
+            };
+            let packets = &mut inside[flow as usize];
             for missed in packets.drain(..place) {
                 totals.dropped.add(missed.packet.bytes());
                 meter.dropped_inside(at, missed.packet, reason);
             }
-            let Some(Inside { packet, .. }) = packets.pop_front() else { return false };
+            let Some(Inside { packet, .. }) = packets.pop_front() else { continue };
             let bytes = packet.bytes();
-            if packet.packet.was_marked_since(queued.payload) {
+            if packet.packet.was_marked_since(frame) {
                 totals.marked.add(bytes);
                 meter.marked(at, &packet, Reason::Early);
             }
@@ -161,13 +157,13 @@ impl KernelDirection {
             meter.departed(at, &packet);
             let sent = wire.finish(at, bytes);
             if let Some(across) = wire.arrival(sent) {
-                crossing.push(across, (flow, bytes, queued.id));
+                crossing.push(across, (flow, bytes, id));
             } else {
                 meter.lost(at, packet);
-                verdicts.push(Verdict { id: queued.id, decision: Decision::Drop, repeat: None });
+                exit.discard(id);
             }
-            true
-        })
+        }
+        more
     }
 
     /// Returns the number of packets whose fate is open.
@@ -183,13 +179,13 @@ impl KernelDirection {
 }
 
 impl Way for KernelDirection {
-    fn receive(&mut self, _now: Time, _clock: &Stamps, counts: &mut PacketCounts) -> io::Result<bool> {
-        let came = self.come(counts)?;
+    fn receive(&mut self, now: Time, clock: &Stamps, counts: &mut PacketCounts) -> io::Result<bool> {
+        let came = self.come(now, clock, counts);
         // These have been counted at the entrance.
         let mut again = PacketCounts::default();
-        let left = self.leave(&mut again)?;
+        let left = self.leave(now, clock, &mut again);
         counts.unclassified += again.unclassified;
-        self.known = now();
+        self.known = now;
         Ok(came | left)
     }
 
@@ -203,7 +199,7 @@ impl Way for KernelDirection {
             // It is handed to the kernel now, not when it was due.
             inside.packet.tag.since = now;
             let (id, bytes, flow) = (inside.packet.packet.id, inside.packet.bytes(), inside.packet.tag.flow);
-            self.verdicts[0].push(Verdict { id, decision: Decision::Accept, repeat: None });
+            self.entrance.send_through_queue(id)?;
             self.totals.arrived.add(bytes);
             self.meter.arrived(now, &inside.packet);
             self.inside[flow as usize].push_back(inside);
@@ -211,12 +207,12 @@ impl Way for KernelDirection {
         while let Some((at, (flow, bytes, id))) = self.crossing.pop(now) {
             match self.hosts.pass(true, flow, at, bytes) {
                 Some(there) => self.after.push(there, id),
-                None => self.verdicts[1].push(Verdict { id, decision: Decision::Drop, repeat: None }),
+                None => self.exit.discard(id),
             }
         }
         while let Some((due, id)) = self.after.pop(now) {
             self.lateness.add(now.since(due));
-            self.verdicts[1].push(Verdict { id, decision: Decision::Accept, repeat: None });
+            self.exit.send(id)?;
         }
         if self.length.due() <= now {
             self.look(now)?;
@@ -226,10 +222,7 @@ impl Way for KernelDirection {
 
     fn deliver(&mut self) -> io::Result<bool> {
         self.advance(self.known)?;
-        let [entering, leaving] = &mut self.verdicts;
-        self.entrance.decide(entering.drain(..))?;
-        self.exit.decide(leaving.drain(..))?;
-        Ok(false)
+        self.exit.flush()
     }
 
     fn due(&self) -> Option<Time> {
@@ -238,13 +231,11 @@ impl Way for KernelDirection {
     }
 
     fn sockets(&self) -> Vec<BorrowedFd<'_>> {
-        vec![self.entrance.socket(), self.exit.socket()]
+        vec![self.entrance.as_fd(), self.exit.as_fd()]
     }
 
     fn lost_outside(&mut self) -> u64 {
-        // Those at the exit are in another namespace. They count as dropped, and the kernel's own count does not have
-        // them.
-        self.entrance.lost_in_kernel()
+        self.entrance.overrun() + self.exit.overrun() + self.exit.refused()
     }
 
     fn start(&mut self, now: Time) {
@@ -318,6 +309,24 @@ fn share_out(mean: f64, queue: &mut QueueRun) {
     queue.mean_packets = mean;
 }
 
+/// Returns packets that have arrived at `frames` with the times at which the kernel received them, and `true` if there
+/// may be more.
+fn received(
+    frames: &mut FrameLine,
+    classifier: &Classifier,
+    now: Time,
+    clock: &Stamps,
+) -> (bool, Vec<(Time, QueuedPacket)>) {
+    let mut came = Vec::new();
+    let more = frames.receive(classifier, |at, packet| came.push((clock.time_of(at, now), packet)));
+    (more, came)
+}
+
+/// Returns the packet in an Ethernet frame.
+fn network(frame: &[u8]) -> &[u8] {
+    frame.get(ETHERNET..).unwrap_or_default()
+}
+
 /// Returns the tag of a packet, with zeros for missing fields.
 fn tag(packet: &[u8]) -> Tag {
     let first = packet.first().copied().unwrap_or_default();
@@ -343,6 +352,7 @@ const fn reason(kind: Kind) -> Reason {
 
 #[cfg(test)]
 mod tests {
+    use fairlane_linux::Marking;
     use fairlane_linux::nfqueue::PacketMessage;
     use fairlane_scenario::Document;
     use hdrhistogram::Histogram;
@@ -368,7 +378,11 @@ mod tests {
         let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
         let packet = |id| {
             let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false, hosts: None };
-            let packet = QueuedPacket::new(&queued, &Classifier::new(FLOWS, LinkLayer::default()), MARKING);
+            let packet = QueuedPacket::new(
+                &queued,
+                &Classifier::new(FlowsBy::FiveTuple, LinkLayer::default()),
+                Marking::ByRule(1),
+            );
             Tagged::new(packet, Entry { since: ms(1000), flow: 0 })
         };
         let mut meter = Meter::new(1);

@@ -83,6 +83,15 @@ impl FrameLine {
         self.store.send(id, &mut self.to)
     }
 
+    /// Sends a packet through the interface's queue discipline, which may drop it. Unlike with
+    /// [`send`](Self::send), as many packets can wait there as the discipline lets.
+    ///
+    /// # Errors
+    /// No more frames can be sent.
+    pub fn send_through_queue(&mut self, id: u32) -> io::Result<()> {
+        self.store.send_through_queue(id, &mut self.to)
+    }
+
     /// Drops a packet.
     pub fn discard(&mut self, id: u32) {
         self.store.remove(id);

@@ -112,6 +112,14 @@ impl FrameStore {
         Ok(())
     }
 
+    /// Sends the frame `number` to the queue discipline of `to`, which may drop it, and removes it. From a ring, the
+    /// kernel would send a frame again that the discipline has dropped.
+    pub(crate) fn send_through_queue(&mut self, number: u32, to: &mut Port) -> io::Result<()> {
+        to.send_gso(self.waiting.get(number))?;
+        self.waiting.remove(number);
+        Ok(())
+    }
+
     /// Removes the frame `number`.
     pub(crate) fn remove(&mut self, number: u32) {
         self.waiting.remove(number);

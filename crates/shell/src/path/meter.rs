@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use fairlane_lab::{FlowCounts, LinkPacket, QueueCounts};
 use fairlane_link::LinkObserver;
+use fairlane_linux::DelayHistogram;
 use fairlane_outcome::{FlowSample, QueueFlowRun, QueueRun};
 use fairlane_qdisc::headers::FlowId;
 use fairlane_qdisc::{Packet, Reason, Time};
@@ -31,6 +32,7 @@ pub(crate) struct Meter {
     active: Vec<u32>,
     sampled: Vec<u32>,
     samples: u32,
+    delays: DelayHistogram,
     /// The seconds in which the discipline dropped or marked packets, and the bytes that departed in each.
     signalled: Vec<(u64, u64)>,
     /// The present second, the bytes that have departed in it, and whether the discipline has dropped or marked any.
@@ -46,6 +48,7 @@ impl Default for Meter {
             active: Vec::new(),
             sampled: Vec::new(),
             samples: 0,
+            delays: DelayHistogram::default(),
             signalled: Vec::new(),
             second: (0, 0, false),
         }
@@ -74,6 +77,11 @@ impl Meter {
     /// Returns the names of the flows by number; `None` for those that are counted together.
     pub(crate) fn names(&self) -> &[Option<FlowId>] {
         &self.names
+    }
+
+    /// Returns the times in the queue of the packets that have left it.
+    pub(crate) const fn delays(&self) -> &DelayHistogram {
+        &self.delays
     }
 
     /// Returns the counts of the flows that have had events since the last call.
@@ -148,6 +156,7 @@ impl LinkObserver<LinkPacket> for Meter {
         let bytes = packet.bytes();
         self.flow(packet).departed(now, bytes);
         self.queue.record_delay(now, packet.tag.since);
+        self.delays.add(now.since(packet.tag.since));
         *self.second(now).0 += u64::from(bytes);
     }
 
@@ -165,5 +174,28 @@ impl LinkObserver<LinkPacket> for Meter {
 
     fn lost(&mut self, _now: Time, packet: LinkPacket) {
         self.flow(&packet).lost(packet.bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch flows that are counted under the addresses of another one.
+    #[test]
+    fn flows_beyond_the_most_are_counted_together() {
+        let mut meter = Meter::default();
+        let flow = |port: u16| FlowId::Ip {
+            protocol: 17,
+            source: [198, 18, 0, 2].into(),
+            destination: [192, 0, 2, 7].into(),
+            ports: Some((port, 53)),
+        };
+        let numbers: Vec<u32> = (0..MOST_FLOWS as u16 + 3).map(|port| meter.number(flow(port))).collect();
+        let most = MOST_FLOWS as u32;
+        let expected: Vec<u32> = (0..most).chain([most; 3]).collect();
+        assert_eq!(numbers, expected);
+        assert_eq!(meter.names()[MOST_FLOWS - 1..], [Some(flow(MOST_FLOWS as u16 - 1)), None]);
+        assert_eq!(meter.queue.flows().len(), MOST_FLOWS + 1);
     }
 }

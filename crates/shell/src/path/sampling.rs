@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use fairlane_lab::{Chain, LabSample, SampleTimes, Timeline};
+use fairlane_linux::DelayHistogram;
 use fairlane_outcome::{FlowSample, QueueSample};
 use fairlane_qdisc::headers::FlowId;
-use fairlane_qdisc::{Duration, Time};
+use fairlane_qdisc::{Counters, Duration, Time};
 
 use super::meter::Meter;
 use crate::outcome::FlowName;
@@ -15,6 +16,10 @@ use crate::outcome::FlowName;
 pub struct LinkSample {
     /// The queue towards the command and that from it, and the flows that have had packets since the sample before.
     pub counts: LabSample,
+    /// The counts of both queues by reason. As in the simulator, packets that a policer drops have arrived.
+    pub counters: [Counters; 2],
+    /// The times in both queues of the packets that have left them.
+    pub delays: [DelayHistogram; 2],
     /// The time of the sample before.
     pub since: Duration,
     /// The flows that were not there at the sample before, by rising number.
@@ -34,6 +39,8 @@ pub(crate) struct Sampling {
 struct DirectionSample {
     at: Time,
     queue: QueueSample,
+    counters: Counters,
+    delays: DelayHistogram,
     flows: Vec<FlowSample>,
     new_flows: Vec<Option<FlowId>>,
 }
@@ -56,11 +63,12 @@ impl Sampling {
     pub(crate) fn take(&mut self, now: Time, link: &mut Chain<Meter>) {
         while let Some(at) = self.times.take_due(now, &self.timeline) {
             link.advance(at);
-            let queue = link.sample();
+            let (queue, counters) = (link.sample(), link.counters());
+            let delays = *link.meter().delays();
             let flows = link.meter_mut().sample();
             let new_flows = link.meter().names()[self.flows..].to_vec();
             self.flows += new_flows.len();
-            self.taken.push_back(DirectionSample { at, queue, flows, new_flows });
+            self.taken.push_back(DirectionSample { at, queue, counters, delays, flows, new_flows });
         }
     }
 
@@ -76,12 +84,18 @@ impl FlowNumbers {
         if both.iter().any(|sampling| sampling.taken.is_empty()) {
             return None;
         }
-        let mut sample =
-            LinkSample { counts: LabSample::default(), since: self.sampled.since(Time::ZERO), new_flows: Vec::new() };
+        let mut sample = LinkSample {
+            counts: LabSample::default(),
+            counters: <[Counters; 2]>::default(),
+            delays: [DelayHistogram::default(); 2],
+            since: self.sampled.since(Time::ZERO),
+            new_flows: Vec::new(),
+        };
         let taken: Vec<DirectionSample> = both.into_iter().filter_map(|sampling| sampling.taken.pop_front()).collect();
-        for (way, DirectionSample { at, queue, flows, new_flows }) in taken.into_iter().enumerate() {
+        for (way, DirectionSample { at, queue, counters, delays, flows, new_flows }) in taken.into_iter().enumerate() {
             self.sampled = at;
             sample.counts.at = at.since(Time::ZERO);
+            (sample.counters[way], sample.delays[way]) = (counters, delays);
             self.add(way, new_flows.len());
             sample.new_flows.extend(new_flows.iter().map(|name| FlowName::new(name.as_ref(), way)));
             sample.counts.queues.push(QueueSample { link: way as u32, ..queue });

@@ -1,6 +1,6 @@
 //! The lab in a guest: the same runs, in virtual time.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use fairlane_console::{Failure, Stopwatch};
@@ -19,25 +19,11 @@ use crate::args::lab::LabArgs;
 use crate::progress::VirtualSeconds;
 
 /// The programs that the lab starts, each with its package.
-const PROGRAMS: [(&str, &str); 6] = [
-    ("ip", "iproute2"),
-    ("tc", "iproute2"),
-    ("iptables-restore", "iptables"),
-    ("iptables-save", "iptables"),
-    ("ip6tables-restore", "iptables"),
-    ("ip6tables-save", "iptables"),
-];
+const PROGRAMS: [(&str, &str); 2] = [("ip", "iproute2"), ("tc", "iproute2")];
 
-/// The kernel modules that the lab needs: devices, firewall rules, congestion controls, and the kernel's disciplines.
-const MODULES: [&str; 21] = [
+/// The kernel modules that the lab needs: devices, congestion controls, and the kernel's disciplines.
+const MODULES: [&str; 14] = [
     "veth",
-    "nfnetlink_queue",
-    "nf_tables",
-    "nft_compat",
-    "xt_NFQUEUE",
-    "xt_mark",
-    "xt_DSCP",
-    "xt_dscp",
     "tcp_bbr",
     "tcp_dctcp",
     "tcp_vegas",
@@ -52,10 +38,6 @@ const MODULES: [&str; 21] = [
     "sch_cake",
     "sch_dualpi2",
 ];
-
-/// Where iptables has its plugins, and those that the lab's rules need.
-const PLUGIN_FOLDERS: [&str; 3] = ["/usr/lib/x86_64-linux-gnu/xtables", "/usr/lib64/xtables", "/usr/lib/xtables"];
-const PLUGINS: [&str; 6] = ["standard", "NFQUEUE", "mark", "MARK", "tos", "TOS"];
 
 /// Processor seconds a guest may take: to boot, and for each second of the scenario.
 const BOOT_CPU_S: u64 = 60;
@@ -96,10 +78,7 @@ impl GuestLabs {
         let kernel = Kernel::below(&folder).map_err(Failure::plain)?;
         let cpu_s = BOOT_CPU_S + CPU_S_PER_SECOND * scenario.duration.as_secs().ceil() as u64;
         let limits = Limits { memory_mib: MEMORY_MIB, cpu_s };
-        let mut guest = Guest::new(&kernel, &PROGRAMS, &MODULES, limits).map_err(Failure::plain)?;
-        for plugin in PLUGINS.iter().filter_map(|name| plugin(name)) {
-            guest.add(&plugin).map_err(Failure::plain)?;
-        }
+        let guest = Guest::new(&kernel, &PROGRAMS, &MODULES, limits).map_err(Failure::plain)?;
         let version = kernel.version().to_owned();
         let set = args.overrides.set.iter().map(|setting| (setting.key.clone(), setting.value.clone())).collect();
         let (toml, ipv6) = (document.text().to_owned(), args.ipv6);
@@ -168,10 +147,6 @@ fn refuse_traces(document: &Document, scenario: &Scenario) -> Result<(), Failure
     let Some(group) = scenario.flows.iter().find(traced) else { return Ok(()) };
     let (key, message) = (format!("flows.{}.source", group.name), "a guest cannot read a trace of this machine");
     Err(document.refuse(&key, message, "run it on this machine, without --in guest, or choose another source").into())
-}
-
-fn plugin(name: &str) -> Option<PathBuf> {
-    PLUGIN_FOLDERS.iter().map(|folder| Path::new(folder).join(format!("libxt_{name}.so"))).find(|file| file.is_file())
 }
 
 /// `fairlane lab --setup`: fetches a kernel.

@@ -9,9 +9,10 @@ use fairlane_runner::{LinkRecorder, Series, write_link};
 use fairlane_scenario::Scenario;
 use fairlane_shell::{LabSample, LinkSample};
 
+use super::top::StateSocket;
 use crate::output;
 
-/// The interval between lines of progress.
+/// The interval between lines of progress, and between states.
 const PROGRESS: Duration = Duration::from_millis(1000);
 
 /// The interval of samples for a page, and for a file of flent, whose own it is.
@@ -31,6 +32,8 @@ pub(super) struct Asked {
     pub(super) series: Option<(PathBuf, Duration)>,
     pub(super) flent: Option<PathBuf>,
     pub(super) page: bool,
+    /// The socket for `fairlane top`.
+    pub(super) top: Option<PathBuf>,
     /// Standard error is a terminal that shows the progress.
     pub(super) progress: bool,
 }
@@ -42,6 +45,7 @@ pub(super) struct LinkRecords<'a> {
     recorder: LinkRecorder,
     title: &'a str,
     progress: Option<Progress>,
+    top: Option<StateSocket<'a>>,
 }
 
 /// A line of progress: its time, and the bytes that had left both queues then.
@@ -60,7 +64,7 @@ impl Asked {
             .map(|(_, every)| *every)
             .or(flent)
             .or(self.page.then_some(PAGE))
-            .or(self.progress.then_some(PROGRESS))
+            .or((self.progress || self.top.is_some()).then_some(PROGRESS))
     }
 
     /// Begins the records of a run behind the link of `scenario`, whose own flows are no part of them.
@@ -70,7 +74,8 @@ impl Asked {
         let series = self.series.as_ref().map(create).transpose()?;
         let (flent, recorder) = (self.flent.as_deref(), LinkRecorder::new(&link));
         let progress = self.progress.then(Progress::default);
-        Ok(LinkRecords { series, flent, recorder, title: &scenario.name, progress })
+        let top = self.top.as_ref().map(|path| StateSocket::new(path, scenario)).transpose()?;
+        Ok(LinkRecords { series, flent, recorder, title: &scenario.name, progress, top })
     }
 }
 
@@ -79,7 +84,8 @@ impl LinkRecords<'_> {
     pub(super) fn hear(&mut self, sample: &LinkSample) {
         use fairlane_sim::Observer as _;
 
-        let LinkSample { counts: LabSample { at, queues, flows }, since, new_flows } = sample;
+        self.top.iter_mut().for_each(|top| top.hear(sample));
+        let LinkSample { counts: LabSample { at, queues, flows }, since, new_flows, .. } = sample;
         new_flows.iter().for_each(|flow| self.recorder.add_flow(&flow.group));
         self.recorder.sample(*at, queues, flows);
         if let (Some(progress), [down, up]) = (&mut self.progress, &queues[..]) {
