@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -67,7 +68,8 @@ pub(crate) fn on_path(name: impl AsRef<Path>) -> Option<PathBuf> {
 }
 
 fn is_in(name: impl AsRef<Path>, folders: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
-    folders.into_iter().map(|folder| folder.join(&name)).find(|file| file.is_file())
+    let is_program = |file: &PathBuf| fs::metadata(file).is_ok_and(|file| file.is_file() && file.mode() & 0o111 != 0);
+    folders.into_iter().map(|folder| folder.join(&name)).find(is_program)
 }
 
 /// The paths in ldd(1)'s lines, `NAME => PATH (ADDRESS)` or `PATH (ADDRESS)`.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::shared::{Disciplines, Overrides, disciplines};
+use super::shared::{Disciplines, GuestChoice, Overrides, disciplines};
 
 /// Run any program behind a scenario's link
 ///
@@ -27,6 +27,14 @@ pub(crate) struct ShellArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
+    #[command(flatten)]
+    pub(crate) guest: GuestChoice,
+
+    /// Copy a file or folder into the guest, at the same place; programs bring their libraries, scripts their
+    /// interpreters; repeatable
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) with: Vec<PathBuf>,
+
     /// Disciplines of both directions, or "all": the command runs once with each, one after the other [default: the
     /// file's]
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
@@ -34,6 +42,10 @@ pub(crate) struct ShellArgs {
 
     #[command(flatten)]
     pub(crate) overrides: Overrides,
+
+    /// Run this server where `gateway` leads, as long as the command runs, which starts when the server listens
+    #[arg(long, value_name = "COMMAND", value_parser = words, value_hint = ValueHint::CommandString)]
+    pub(crate) server: Option<Words>,
 
     /// Let a port of this host lead to a port inside, as 8080:80 or 0.0.0.0:8080:80; repeatable [default address:
     /// 127.0.0.1]
@@ -74,6 +86,19 @@ pub(crate) struct ShellArgs {
     pub(crate) command: Vec<OsString>,
 }
 
+/// The words of a command.
+#[derive(Clone, Debug)]
+pub(crate) struct Words(pub(crate) Vec<OsString>);
+
+/// Splits a command into words, as a shell does.
+fn words(text: &str) -> Result<Words, String> {
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => Ok(Words(words.into_iter().map(OsString::from).collect())),
+        Some(_) => Err("there is no command".to_owned()),
+        None => Err("a quote is not closed".to_owned()),
+    }
+}
+
 /// Reads `[ADDRESS:]PORT:PORT`.
 fn listen(text: &str) -> Result<(SocketAddr, u16), String> {
     let wrong = || format!("{text:?} is not PORT:PORT or ADDRESS:PORT:PORT, such as 8080:80 or 0.0.0.0:8080:80");
@@ -88,6 +113,13 @@ fn listen(text: &str) -> Result<(SocketAddr, u16), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_is_split_into_words() {
+        let split = |text| words(text).map(|words| words.0.join("|".as_ref()).into_string().unwrap());
+        assert_eq!(split("sh -c 'a  b' c\\ d"), Ok("sh|-c|a  b|c d".to_owned()));
+        assert!(split("").is_err() && split("sh 'a").is_err());
+    }
 
     #[test]
     fn a_port_leads_to_a_port() {

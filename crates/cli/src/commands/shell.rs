@@ -1,8 +1,9 @@
 //! `fairlane shell`: any program behind a scenario's link.
 
+pub(super) mod guest;
 mod report;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use fairlane_qdisc::Kind;
 use fairlane_scenario::{Document, Scenario};
 use fairlane_shell::{Ended, Listen, Options, Shell, ShellError};
 
+use crate::args::shared::Place;
 use crate::args::shell::ShellArgs;
 use crate::files::Outputs;
 use crate::{output, shared};
@@ -25,19 +27,33 @@ pub(crate) struct ShellCommand {
     shells: Vec<(Option<Kind>, Shell)>,
     command: Vec<OsString>,
     json: Option<PathBuf>,
+    outputs: Outputs,
     quiet: bool,
+}
+
+/// Runs the command, on this machine or in a guest.
+pub(super) fn execute(args: &ShellArgs) -> Result<(), Failure> {
+    match args.guest.place {
+        Place::Host => ShellCommand::new(args)?.execute(),
+        Place::Guest => guest::execute(args),
+    }
 }
 
 impl ShellCommand {
     /// Reads and checks everything. Nothing is changed on the machine.
     pub(crate) fn new(args: &ShellArgs) -> Result<Self, Failure> {
-        let document = shared::document(Some(&args.file), &args.overrides)?;
+        guest::refuse_outside(args)?;
+        Self::with_document(args, &shared::document(Some(&args.file), &args.overrides)?)
+    }
+
+    /// Checks everything, for the scenario of `document`.
+    fn with_document(args: &ShellArgs, document: &Document) -> Result<Self, Failure> {
         let scenario = document.scenario()?;
         let kinds = shared::kinds(&args.queue);
         let scenarios: Vec<(Option<Kind>, Scenario)> = if kinds.is_empty() {
             vec![(None, scenario)]
         } else {
-            let with = |kind: &Kind| Ok((Some(*kind), with_kind(&scenario, *kind, &document)?));
+            let with = |kind: &Kind| Ok((Some(*kind), with_kind(&scenario, *kind, document)?));
             kinds.iter().map(with).collect::<Result<_, Failure>>()?
         };
         let listen = args.listen.iter().map(|(at, port)| Listen { at: *at, port: *port }).collect();
@@ -48,10 +64,11 @@ impl ShellCommand {
             flows: args.flows,
             pcap: args.pcap.clone(),
             listen,
+            server: args.server.as_ref().map_or_else(Vec::new, |server| server.0.clone()),
         };
         let shell = |(kind, scenario): (Option<Kind>, Scenario)| match Shell::new(&scenario, options.clone()) {
             Ok(shell) => Ok((kind, shell)),
-            Err(error) => Err(failure(&document, error)),
+            Err(error) => Err(failure(document, error)),
         };
         let shells: Vec<_> = scenarios.into_iter().map(shell).collect::<Result<_, Failure>>()?;
         if args.pcap.is_some() && shells.len() > 1 {
@@ -59,9 +76,9 @@ impl ShellCommand {
             return Err(Failure::new(message, "name one discipline"));
         }
         let outputs = Outputs::default().file("--json", args.json.as_deref()).file("--pcap", args.pcap.as_deref());
-        outputs.check(&shared::inputs(Some(&args.file), &document))?;
+        outputs.check(&shared::inputs(Some(&args.file), document))?;
         let command = if args.command.is_empty() { vec![user_shell()] } else { args.command.clone() };
-        Ok(Self { shells, command, json: args.json.clone(), quiet: args.quiet })
+        Ok(Self { shells, command, json: args.json.clone(), outputs, quiet: args.quiet })
     }
 
     /// Runs the command behind each link. The exit code is the first that is not 0. If a link fails, the outcomes of
@@ -104,13 +121,17 @@ impl ShellCommand {
     fn failed(&self, error: ShellError) -> Failure {
         match error {
             ShellError::Command(reason, code) => {
-                let name = self.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                output::tell(&format!("error: cannot execute {name}: {reason}\n"));
-                Failure::Ended(code)
+                cannot_execute(self.command.first().map_or(OsStr::new(""), |name| name), &reason, code)
             }
             other => Failure::plain(other),
         }
     }
+}
+
+/// Says that the command cannot be executed, and returns the exit code of shells for it.
+fn cannot_execute(name: &OsStr, reason: &str, code: u8) -> Failure {
+    output::tell(&format!("error: cannot execute {}: {reason}\n", name.to_string_lossy()));
+    Failure::Ended(code)
 }
 
 /// Returns the scenario with `kind` at both ends of its links, each with those of its parameters that `kind` has too.

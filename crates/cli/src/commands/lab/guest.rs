@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use fairlane_console::{Failure, Stopwatch};
-use fairlane_guest::inside::{self, Progress};
+use fairlane_guest::inside::Progress;
 use fairlane_guest::{Guest, GuestError, Kernel, Limits};
 use fairlane_lab::{IpVersion, Lab, LabError, Measured};
 use fairlane_qdisc::{Duration, Kind};
@@ -14,8 +14,10 @@ use fairlane_sim::Control;
 use rayon::prelude::*;
 
 use super::bpf;
-use super::wire::{Job, LabAnswer, Whose};
+pub(crate) use super::wire::Job;
+use super::wire::{LabAnswer, Whose};
 use crate::args::lab::LabArgs;
+use crate::commands::guest::{CONGESTION_CONTROLS, GuestJob, cpu_limit};
 use crate::progress::VirtualSeconds;
 
 /// The programs that the lab starts, each with its package.
@@ -28,8 +30,8 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("ip6tables-save", "iptables"),
 ];
 
-/// The kernel modules that the lab needs: devices, firewall rules, congestion controls, and the kernel's disciplines.
-const MODULES: [&str; 21] = [
+/// The kernel modules that the lab needs: devices, firewall rules, and the kernel's disciplines.
+const MODULES: [&str; 18] = [
     "veth",
     "nfnetlink_queue",
     "nf_tables",
@@ -38,9 +40,6 @@ const MODULES: [&str; 21] = [
     "xt_mark",
     "xt_DSCP",
     "xt_dscp",
-    "tcp_bbr",
-    "tcp_dctcp",
-    "tcp_vegas",
     "sch_tbf",
     "sch_red",
     "sch_choke",
@@ -56,10 +55,6 @@ const MODULES: [&str; 21] = [
 /// Where iptables has its plugins, and those that the lab's rules need.
 const PLUGIN_FOLDERS: [&str; 3] = ["/usr/lib/x86_64-linux-gnu/xtables", "/usr/lib64/xtables", "/usr/lib/xtables"];
 const PLUGINS: [&str; 6] = ["standard", "NFQUEUE", "mark", "MARK", "tos", "TOS"];
-
-/// Processor seconds a guest may take: to boot, and for each second of the scenario.
-const BOOT_CPU_S: u64 = 60;
-const CPU_S_PER_SECOND: u64 = 60;
 
 const MEMORY_MIB: u32 = 768;
 
@@ -92,11 +87,11 @@ impl GuestLabs {
     /// Makes a guest for runs of `document`, which is `scenario` as `args` have changed it.
     pub(super) fn new(document: &Document, args: &LabArgs, scenario: &Scenario) -> Result<Self, Failure> {
         refuse_traces(document, scenario)?;
-        let folder = args.kernel.clone().unwrap_or_else(Kernel::usual_folder);
+        let folder = args.guest.kernel.clone().unwrap_or_else(Kernel::usual_folder);
         let kernel = Kernel::below(&folder).map_err(Failure::plain)?;
-        let cpu_s = BOOT_CPU_S + CPU_S_PER_SECOND * scenario.duration.as_secs().ceil() as u64;
-        let limits = Limits { memory_mib: MEMORY_MIB, cpu_s };
-        let mut guest = Guest::new(&kernel, &PROGRAMS, &MODULES, limits).map_err(Failure::plain)?;
+        let limits = Limits { memory_mib: MEMORY_MIB, cpu_s: cpu_limit(scenario.duration.as_secs()) };
+        let modules = [&MODULES[..], &CONGESTION_CONTROLS].concat();
+        let mut guest = Guest::new(&kernel, &PROGRAMS, &modules, limits).map_err(Failure::plain)?;
         for plugin in PLUGINS.iter().filter_map(|name| plugin(name)) {
             guest.add(&plugin).map_err(Failure::plain)?;
         }
@@ -130,7 +125,7 @@ impl GuestLabs {
                 run: id.1,
                 every_ns: every.map(Duration::as_nanos),
             };
-            let result = self.run(&job, &mut |seconds| {
+            let result = self.run(job, &mut |seconds| {
                 bar.set(index, seconds);
                 !control.stopped()
             });
@@ -140,10 +135,10 @@ impl GuestLabs {
         wanted.par_iter().enumerate().with_max_len(1).map(one).collect()
     }
 
-    fn run(&self, job: &Job, heard: &mut dyn FnMut(f64) -> bool) -> Result<Measured, LabError> {
+    fn run(&self, job: Job, heard: &mut dyn FnMut(f64) -> bool) -> Result<Measured, LabError> {
         let elsewhere = |error: &dyn std::fmt::Display| LabError::Elsewhere(error.to_string());
-        let text = serde_json::to_vec(job).map_err(|error| elsewhere(&error))?;
         let seed = self.seed.wrapping_add(u64::from(job.run));
+        let text = serde_json::to_vec(&GuestJob::Lab(job)).map_err(|error| elsewhere(&error))?;
         match self.guest.run(&text, seed, heard) {
             Ok(answer) => serde_json::from_slice::<LabAnswer>(&answer).map_err(|error| elsewhere(&error))?.into(),
             Err(GuestError::Interrupted) => Err(LabError::Interrupted),
@@ -181,18 +176,12 @@ pub(super) fn set_up(folder: Option<PathBuf>) -> Result<String, Failure> {
     Ok(format!("Linux {} is in {}\n", kernel.version(), folder.display()))
 }
 
-/// Answers the job of a guest, as its first process.
-pub(crate) fn serve() {
-    inside::serve(|job, progress| {
-        let answer = match serde_json::from_slice::<Job>(job) {
-            Ok(job) => answer(&job, progress),
-            Err(error) => LabAnswer::Failed(format!("the job: {error}")),
-        };
-        serde_json::to_vec(&answer).unwrap_or_default()
-    });
+/// Does a job, as the first process of a guest.
+pub(crate) fn answer(job: &Job, progress: &mut Progress<'_>) -> Vec<u8> {
+    serde_json::to_vec(&measured(job, progress)).unwrap_or_default()
 }
 
-fn answer(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
+fn measured(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
     let scenario = match scenario(job) {
         Ok(scenario) => scenario,
         Err(why) => return LabAnswer::Failed(why),
