@@ -69,11 +69,9 @@ pub(crate) fn add_libraries(archive: &mut Archive, binaries: &[PathBuf]) -> Resu
 
 /// Returns the interpreters of a script that are there: that of its first line, and the program that env(1) starts.
 fn interpreters(script: &[u8]) -> Vec<PathBuf> {
-    let line = script.strip_prefix(SCRIPT).and_then(|rest| rest.split(|byte| *byte == b'\n').next());
-    let line = String::from_utf8_lossy(line.unwrap_or_default()).into_owned();
-    let mut words = line.split_whitespace();
-    let Some(interpreter) = words.next() else { return Vec::new() };
-    let started = words.find(|word| !word.starts_with('-') && !word.contains('='));
+    let words = first_line(script);
+    let Some((interpreter, rest)) = words.split_first() else { return Vec::new() };
+    let started = rest.iter().find(|word| !word.starts_with('-') && !word.contains('='));
     let started = started.filter(|_| interpreter.ends_with("/env")).and_then(programs::on_path);
     let interpreter = Some(PathBuf::from(interpreter)).filter(|program| program.is_file());
     interpreter.into_iter().chain(started).collect()
@@ -81,10 +79,14 @@ fn interpreters(script: &[u8]) -> Vec<PathBuf> {
 
 /// Returns the interpreter of the script at `path` that is missing.
 pub(crate) fn missing_interpreter(path: &Path) -> Option<PathBuf> {
-    let data = fs::read(path).ok()?;
-    let line = data.strip_prefix(SCRIPT)?.split(|byte| *byte == b'\n').next()?;
-    let interpreter = PathBuf::from(String::from_utf8_lossy(line).split_whitespace().next()?);
+    let interpreter = first_line(&fs::read(path).ok()?).first().map(PathBuf::from)?;
     (!interpreter.is_file()).then_some(interpreter)
+}
+
+/// Returns the words behind `#!`; none of a file that is no script.
+fn first_line(script: &[u8]) -> Vec<String> {
+    let line = script.strip_prefix(SCRIPT).and_then(|rest| rest.split(|byte| *byte == b'\n').next());
+    String::from_utf8_lossy(line.unwrap_or_default()).split_whitespace().map(str::to_owned).collect()
 }
 
 /// Returns what is in a folder, without links, which are added.

@@ -74,8 +74,8 @@ impl Guest {
         Ok(Self { qemu, kernel: kernel.image.clone(), words: KERNEL_WORDS.to_owned(), files, limits })
     }
 
-    /// Adds the file or folder of this machine at `path`, at the same place: programs with the libraries that they load,
-    /// scripts with their interpreters. Symbolic links stay links, and bring the files to which they lead.
+    /// Adds the file or folder of this machine at `path`, at the same place: programs with the libraries that they
+    /// load, scripts with their interpreters. Symbolic links stay links, and bring the files to which they lead.
     ///
     /// # Errors
     /// A file cannot be read, or they are too many.

@@ -83,7 +83,15 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { ecn: false, congestion: None, mtu: 1500, flows: false, pcap: None, listen: Vec::new(), server: Vec::new() }
+        Self {
+            ecn: false,
+            congestion: None,
+            mtu: 1500,
+            flows: false,
+            pcap: None,
+            listen: Vec::new(),
+            server: Vec::new(),
+        }
     }
 }
 
@@ -139,14 +147,13 @@ impl Shell {
         let in_foreground = foreground(io::stdin()) == Some(getpgrp());
         let mut inside = Inside::create(&interior)?;
         let server = &self.options.server;
-        let mut server = (!server.is_empty()).then(|| Server::start(server)).transpose()?;
+        let server = (!server.is_empty()).then(|| Server::start(server)).transpose()?;
         // The command has the mask from before. From here on signals are read.
         let signals: SigSet = FOR_COMMAND.into_iter().collect();
         let before = signals.thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(setup("signals"))?;
         allow_descriptors();
         let running = self.start(&network, inside.pid, destinations, served)?;
         inside.set_up()?;
-        server.as_mut().map_or(Ok(()), Server::wait_until_it_listens)?;
         let flows = flows.map(|flows| RunningFlows::start(flows, inside.pid, &running.far, addresses)).transpose()?;
         inside.start()?;
         let ended = supervise(&mut inside, &signals, &running);

@@ -34,23 +34,29 @@ const INODE: usize = 9;
 pub(crate) struct Server(Inside);
 
 impl Server {
-    /// Starts `command`. Called while the process has one thread.
-    pub(crate) fn start(command: &[OsString]) -> Result<Self, ShellError> {
-        let mut server = Inside::create(&Interior { command: command.to_vec(), network: None })?;
-        server.set_up()?;
-        server.start()?;
-        match server.message() {
-            Some(Message::Started) => Ok(Self(server)),
-            Some(Message::Failed(reason) | Message::NoCommand(reason, _)) => Err(ShellError::Server(reason)),
-            _ => Err(ShellError::Server("its first process has ended".to_owned())),
-        }
-    }
-
-    /// Waits until one of its processes has a socket that waits for others.
+    /// Starts `command`, and waits until one of its processes has a socket that waits for others. Called while the
+    /// process has one thread.
     ///
     /// # Errors
-    /// It has ended, or does not listen in time.
-    pub(crate) fn wait_until_it_listens(&mut self) -> Result<(), ShellError> {
+    /// It cannot be executed, has ended, or does not listen in time.
+    pub(crate) fn start(command: &[OsString]) -> Result<Self, ShellError> {
+        let mut first = Inside::create(&Interior { command: command.to_vec(), network: None })?;
+        first.set_up()?;
+        first.start()?;
+        let name = command.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+        match first.message() {
+            Some(Message::Started) => {}
+            Some(Message::Failed(reason) | Message::NoCommand(reason, _)) => {
+                return Err(ShellError::Server(format!("cannot execute {name}: {reason}")));
+            }
+            _ => return Err(ShellError::Server("its first process has ended".to_owned())),
+        }
+        let mut server = Self(first);
+        server.wait_until_it_listens()?;
+        Ok(server)
+    }
+
+    fn wait_until_it_listens(&mut self) -> Result<(), ShellError> {
         let began = now();
         while !self.listens() {
             if self.has_message() {

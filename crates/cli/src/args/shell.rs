@@ -19,6 +19,9 @@ use super::shared::{Disciplines, GuestChoice, Overrides, disciplines};
 /// at the far end of the link and made again from outside, so the TCP that meets the link is Linux's at both ends.
 /// Ping and traceroute -I reach `gateway` only.
 ///
+/// With `--in guest` the same runs in virtual time, in a guest that has the command, its libraries, and what `--with`
+/// names. There the command has the scenario's `duration`, and no standard input.
+///
 /// At the end it says on standard error what the link did. The exit code is that of the command, or 128 and the number
 /// of the signal that ended it; 127 if there is no such command; 2 if the shell could not be started.
 #[derive(Debug, Args)]

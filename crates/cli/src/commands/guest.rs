@@ -11,7 +11,7 @@ use super::shell;
 /// The congestion controls of a guest, apart from those that are part of the kernel.
 pub(crate) const CONGESTION_CONTROLS: [&str; 3] = ["tcp_bbr", "tcp_dctcp", "tcp_vegas"];
 
-/// Processor seconds that a guest may take: to boot, and for each second of its own.
+/// Processor seconds that a guest may take: to boot, and for each second that the guest measures.
 const BOOT_CPU_S: u64 = 60;
 const CPU_S_PER_SECOND: u64 = 60;
 
@@ -24,7 +24,7 @@ pub(crate) enum GuestJob {
     Shell(shell::guest::ShellJob),
 }
 
-/// Returns the processor seconds that a guest may take for `seconds` of its own.
+/// Returns the processor seconds that a guest may take for `seconds` of its clock.
 pub(crate) fn cpu_limit(seconds: f64) -> u64 {
     BOOT_CPU_S + CPU_S_PER_SECOND * seconds.ceil() as u64
 }

@@ -139,7 +139,8 @@ impl LabCommand {
                 labs.push(prepared(lab, Whose::Bpf, Vec::new()));
             }
         }
-        let guests = (args.guest.place == Place::Guest).then(|| GuestLabs::new(&document, args, &scenario)).transpose()?;
+        let guests =
+            (args.guest.place == Place::Guest).then(|| GuestLabs::new(&document, args, &scenario)).transpose()?;
         let scenarios: Vec<Scenario> = scenarios.into_iter().map(|(_, scenario)| scenario).collect();
         let runs = args.runs.max(SIMULATED);
         let simulated = args.against_sim.then(|| Batch::new(jobs(scenarios), runs, None)).transpose()?;

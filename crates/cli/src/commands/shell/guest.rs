@@ -3,11 +3,11 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf, absolute};
-use std::process::{Child, Command, ExitStatus};
-use std::thread;
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use fairlane_console::{Failure, Stopwatch};
@@ -16,7 +16,9 @@ use fairlane_guest::{Guest, GuestError, Kernel, Limits};
 use fairlane_linux::rtnetlink::RouteSocket;
 use fairlane_outcome::output_target;
 use fairlane_runner::files;
+use fairlane_shell::ShellError;
 use nix::mount::{MsFlags, mount};
+use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::{INTERRUPTED, ShellCommand, cannot_execute};
@@ -33,7 +35,7 @@ const VETH: &str = "veth";
 const MEMORY_MIB: u32 = 768;
 
 /// The most bytes that come back.
-const MOST_BACK: u64 = 128 << 20;
+const MOST_BACK: usize = 128 << 20;
 
 /// The folders that a guest mounts.
 const MOUNTED: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
@@ -94,8 +96,7 @@ pub(crate) fn execute(args: &ShellArgs) -> Result<(), Failure> {
     let checked = ShellCommand::with_document(args, &document)?;
     let scenario = document.scenario()?;
     let limit_s = scenario.duration.as_secs() * checked.shells.len() as f64;
-    let programs = [args.command.first(), args.server.as_ref().and_then(|server| server.0.first())];
-    let programs: Vec<PathBuf> = programs.into_iter().flatten().map(|name| program(name)).collect::<Result<_, _>>()?;
+    let programs = programs(args)?;
     let folder = args.guest.kernel.clone().unwrap_or_else(Kernel::usual_folder);
     let kernel = Kernel::below(&folder).map_err(Failure::plain)?;
     let limits = Limits { memory_mib: MEMORY_MIB, cpu_s: cpu_limit(limit_s) };
@@ -156,18 +157,29 @@ pub(super) fn refuse_outside(args: &ShellArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns where a program is, as a shell finds it.
-fn program(name: &OsStr) -> Result<PathBuf, Failure> {
-    let none = || cannot_execute(name, &io::Error::from_raw_os_error(nix::libc::ENOENT).to_string(), 127);
-    let path = Guest::find_program(Path::new(name)).filter(|path| path.exists()).ok_or_else(none)?;
+/// Returns where the programs of the command and of the server are.
+fn programs(args: &ShellArgs) -> Result<Vec<PathBuf>, Failure> {
+    let mut programs = Vec::new();
+    if let Some(name) = args.command.first() {
+        programs.push(program(name).map_err(|(reason, code)| cannot_execute(name, &reason, code))?);
+    }
+    for name in args.server.iter().filter_map(|server| server.0.first()) {
+        let failed = |(reason, _)| ShellError::Server(format!("cannot execute {}: {reason}", name.to_string_lossy()));
+        programs.push(program(name).map_err(failed).map_err(Failure::plain)?);
+    }
+    Ok(programs)
+}
+
+/// Returns where a program is, as a shell finds it, or the reason and the exit code of shells for it.
+fn program(name: &OsStr) -> Result<PathBuf, (String, u8)> {
+    let because = |number| io::Error::from_raw_os_error(number).to_string();
+    let path = Guest::find_program(Path::new(name)).filter(|path| path.exists());
+    let path = path.ok_or_else(|| (because(nix::libc::ENOENT), 127))?;
     if path.is_dir() {
-        let reason = io::Error::from_raw_os_error(nix::libc::EACCES).to_string();
-        return Err(cannot_execute(name, &reason, 126));
+        return Err((because(nix::libc::EACCES), 126));
     }
     match Guest::missing_interpreter(&path) {
-        Some(interpreter) => {
-            Err(cannot_execute(name, &format!("its interpreter {} is missing", interpreter.display()), 127))
-        }
+        Some(interpreter) => Err((format!("its interpreter {} is missing", interpreter.display()), 127)),
         None => Ok(path),
     }
 }
@@ -175,7 +187,8 @@ fn program(name: &OsStr) -> Result<PathBuf, Failure> {
 /// Adds a file, a folder, or a program by its name.
 fn add(guest: &mut Guest, path: &Path) -> Result<(), Failure> {
     let named = if path.exists() { None } else { Guest::find_program(path) };
-    let path = absolute(named.as_deref().unwrap_or(path)).map_err(|error| Failure::plain(format!("--with {}: {error}", path.display())))?;
+    let path = absolute(named.as_deref().unwrap_or(path))
+        .map_err(|error| Failure::plain(format!("--with {}: {error}", path.display())))?;
     if let Some(own) = MOUNTED.iter().find(|own| path.starts_with(own) || Path::new(own).starts_with(&path)) {
         let message = format!("{}: a guest has its own {own}", path.display());
         return Err(Failure::new(message, "copy it into another folder, and name that"));
@@ -203,9 +216,8 @@ fn inner_arguments(words: impl Iterator<Item = OsString>, stream: Option<&PathBu
 }
 
 fn environment(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
-    let is_passed = |name: &OsStr| {
-        VARIABLES.iter().any(|passed| name == *passed) || name.to_string_lossy().starts_with(LOCALE)
-    };
+    let is_passed =
+        |name: &OsStr| VARIABLES.iter().any(|passed| name == *passed) || name.to_string_lossy().starts_with(LOCALE);
     let mut passed: Vec<_> = all.filter(|(name, _)| is_passed(name)).collect();
     passed.sort_unstable();
     passed
@@ -267,26 +279,33 @@ pub(crate) fn answer(job: &ShellJob, progress: &mut Progress<'_>) -> Vec<u8> {
 /// Runs the command line, and returns its standard output, its standard error, and the outputs that are there.
 fn run(job: &ShellJob, progress: &mut Progress<'_>) -> io::Result<(End, Vec<Option<Vec<u8>>>)> {
     furnish(job)?;
-    let [input, out, error] = ["/run/input", "/run/output", "/run/error"].map(PathBuf::from);
-    fs::write(&input, if job.file.is_none() { job.scenario.as_bytes() } else { &[] })?;
+    let input = "/run/input";
+    fs::write(input, if job.file.is_none() { job.scenario.as_bytes() } else { &[] })?;
     let mut command = Command::new(env::current_exe()?);
     command.args(&job.arguments).current_dir(&job.folder).env_clear().envs(job.environment.iter().cloned());
-    command.stdin(File::open(&input)?).stdout(File::create(&out)?).stderr(File::create(&error)?);
-    let mut child = command.spawn()?;
-    let said = [&out, &error].map(PathBuf::as_path);
-    let outputs: Vec<PathBuf> = job.outputs.iter().map(|path| Path::new(&job.folder).join(path)).collect();
-    let mut all: Vec<&Path> = said.to_vec();
-    let end = match wait(&mut child, job.limit_s, &said, progress)? {
-        Ok(status) => End::Code(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(128 + 9)),
-        Err(end) => end,
-    };
+    let mut child = command.stdin(File::open(input)?).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let said = [child.stdout.take().map(reader), child.stderr.take().map(reader)];
+    let end = wait(&mut child, job.limit_s, progress)?;
+    let said = said.into_iter().flatten().map(|reader| reader.join().ok());
+    let mut parts: Vec<Option<Vec<u8>>> = said.collect();
     if matches!(end, End::Code(_)) {
-        all.extend(outputs.iter().map(PathBuf::as_path));
+        let outputs = job.outputs.iter().map(|path| Path::new(&job.folder).join(path));
+        parts.extend(outputs.map(|path| fs::read(path).ok()));
     }
-    if bytes(&all) > MOST_BACK {
+    if parts.iter().flatten().map(Vec::len).sum::<usize>() > MOST_BACK {
         return Ok((End::TooMuch, vec![None, None]));
     }
-    Ok((end, all.iter().map(|path| fs::read(path).ok()).collect()))
+    Ok((end, parts))
+}
+
+/// Reads a pipe to its end, or more than may come back.
+fn reader(pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error comes back.
+        let _ = pipe.take(MOST_BACK as u64 + 1).read_to_end(&mut bytes);
+        bytes
+    })
 }
 
 /// Makes what the command expects of a machine.
@@ -310,34 +329,25 @@ fn furnish(job: &ShellJob) -> io::Result<()> {
     job.file.as_ref().map_or(Ok(()), |file| fs::write(folder.join(file), &job.scenario))
 }
 
-/// Waits for the end of the command line, or of what it may take.
+/// Waits until the command line has ended, or its time is over.
 #[expect(clippy::disallowed_methods, reason = "the clock is the guest's, and counts instructions")]
-fn wait(
-    child: &mut Child,
-    limit_s: f64,
-    said: &[&Path],
-    progress: &mut Progress<'_>,
-) -> io::Result<Result<ExitStatus, End>> {
+fn wait(child: &mut Child, limit_s: f64, progress: &mut Progress<'_>) -> io::Result<End> {
     let watch = Stopwatch::start();
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Ok(status));
+            let killed = 128 + Signal::SIGKILL as u8;
+            return Ok(End::Code(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(killed)));
         }
         let elapsed = watch.elapsed_s();
         progress.tell(elapsed);
-        let over = [(elapsed > limit_s, End::TooLong), (bytes(said) > MOST_BACK, End::TooMuch)];
-        if let Some((_, end)) = over.into_iter().find(|(is_over, _)| *is_over) {
+        if elapsed > limit_s {
             // With it ends all that it has started.
             child.kill()?;
             child.wait()?;
-            return Ok(Err(end));
+            return Ok(End::TooLong);
         }
         thread::sleep(LOOK);
     }
-}
-
-fn bytes(files: &[&Path]) -> u64 {
-    files.iter().filter_map(|file| fs::metadata(file).ok()).map(|file| file.len()).sum()
 }
 
 #[cfg(test)]
@@ -351,10 +361,14 @@ mod tests {
     /// Would catch a guest in a guest, and a command whose own options are lost.
     #[test]
     fn options_for_the_outside_stay_there() {
-        let inner = |text, stream: Option<&str>| inner_arguments(words(text).into_iter(), stream.map(PathBuf::from).as_ref());
+        let inner =
+            |text, stream: Option<&str>| inner_arguments(words(text).into_iter(), stream.map(PathBuf::from).as_ref());
         let line = "shell a.toml --in guest --with b --kernel=c --json out --ecn -- env --in x --with y";
         assert_eq!(inner(line, None), words("shell a.toml --json out --ecn -- env --in x --with y"));
-        assert_eq!(inner("shell /dev/fd/9 --in=guest -- cat /dev/fd/9", Some("/dev/fd/9")), words("shell - -- cat /dev/fd/9"));
+        assert_eq!(
+            inner("shell /dev/fd/9 --in=guest -- cat /dev/fd/9", Some("/dev/fd/9")),
+            words("shell - -- cat /dev/fd/9")
+        );
     }
 
     #[test]
