@@ -9,9 +9,11 @@ mod compare;
 #[cfg(feature = "manual")]
 mod completions;
 mod explain;
+#[cfg(all(any(feature = "lab", feature = "shell"), target_os = "linux"))]
+pub(crate) mod guest;
 mod init;
 #[cfg(all(feature = "lab", target_os = "linux"))]
-pub(crate) mod lab;
+mod lab;
 #[cfg(feature = "manual")]
 mod man;
 #[cfg(feature = "papers")]
@@ -69,7 +71,7 @@ pub(crate) fn execute(verb: Verb) -> Result<(), Failure> {
         #[cfg(not(feature = "lab"))]
         Verb::Lab(_) => Err(crate::features::missing("lab", "lab")),
         #[cfg(all(feature = "shell", target_os = "linux"))]
-        Verb::Shell(args) => shell::ShellCommand::new(&args)?.execute(),
+        Verb::Shell(args) => shell::execute(&args),
         #[cfg(all(feature = "shell", not(target_os = "linux")))]
         Verb::Shell(_) => Err(Failure::new("a shell needs Linux", "simulate the file: fairlane run")),
         #[cfg(not(feature = "shell"))]

@@ -64,6 +64,12 @@ impl Outputs {
         self.0.iter().try_for_each(Output::check)
     }
 
+    /// Returns the files, those of folders too.
+    #[cfg(all(feature = "shell", target_os = "linux"))]
+    pub(crate) fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.0.iter().flat_map(Output::files)
+    }
+
     /// Returns the names of the partial outputs of an interruption, for a message; `None` if there are no files.
     pub(crate) fn partial(&self) -> Option<String> {
         let part = |output: &Output| match output.kind {

@@ -28,9 +28,9 @@ const REFUSED: u8 = 2;
 const UNDECIDED: u8 = 3;
 
 fn main() -> ExitCode {
-    #[cfg(all(feature = "lab", target_os = "linux"))]
+    #[cfg(all(any(feature = "lab", feature = "shell"), target_os = "linux"))]
     if fairlane_guest::inside::is_here() {
-        commands::lab::serve();
+        commands::guest::serve();
         return ExitCode::SUCCESS;
     }
     match commands::execute(hints::parse().verb) {

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::io::{self, IsTerminal};
 use std::process;
 use std::sync::Arc;
-#[cfg(all(feature = "lab", target_os = "linux"))]
+#[cfg(all(any(feature = "lab", feature = "shell"), target_os = "linux"))]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -81,14 +81,14 @@ fn watch(control: &Control, total: u64, done: &mpsc::Receiver<()>) {
 }
 
 /// How long work in seconds shows its progress.
-#[cfg(all(feature = "lab", target_os = "linux"))]
+#[cfg(all(any(feature = "lab", feature = "shell"), target_os = "linux"))]
 struct SecondsBar {
     bar: ProgressBar,
     /// For a program that reads standard error: the progress in the last line.
     lines: Option<AtomicU64>,
 }
 
-#[cfg(all(feature = "lab", target_os = "linux"))]
+#[cfg(all(any(feature = "lab", feature = "shell"), target_os = "linux"))]
 impl SecondsBar {
     /// Starts a bar of `total` seconds, or tells them in lines.
     fn new(total: f64, template: &str, lines: bool) -> Self {
@@ -108,7 +108,7 @@ impl SecondsBar {
     }
 }
 
-#[cfg(all(feature = "lab", target_os = "linux"))]
+#[cfg(all(any(feature = "lab", feature = "shell"), target_os = "linux"))]
 impl Drop for SecondsBar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
@@ -152,14 +152,14 @@ impl Seconds {
 }
 
 /// A progress bar of runs side by side, each of which tells how far it is.
-#[cfg(all(feature = "lab", target_os = "linux"))]
+#[cfg(all(any(feature = "lab", feature = "shell"), target_os = "linux"))]
 pub(crate) struct VirtualSeconds {
     bar: SecondsBar,
     /// Of each run.
     done: Vec<AtomicU64>,
 }
 
-#[cfg(all(feature = "lab", target_os = "linux"))]
+#[cfg(all(any(feature = "lab", feature = "shell"), target_os = "linux"))]
 impl VirtualSeconds {
     /// Starts a bar for `runs` runs of `a_run` seconds each, or tells them in lines.
     pub(crate) fn new(a_run: f64, runs: usize, lines: bool) -> Self {

@@ -238,6 +238,36 @@ fn a_port_of_the_host_leads_inside() {
     assert_eq!(running.code(), 128 + 15);
 }
 
+/// Would catch a server inside, one that is not there yet when the command starts, one that stays, and one that fails
+/// without a word.
+#[test]
+fn a_server_runs_at_the_far_end() {
+    let place = started::place();
+    let file = scenario(&place, "a.toml", "rate = \"100mbit\"\ndelay = \"30ms\"", "delay = \"20ms\"");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let [program, others @ ..] = inside::command();
+    let server = format!("env 'FAIRLANE_INSIDE=serve {free} served' '{program}' {}", others.join(" "));
+    // It listens a second later than it starts.
+    let late = format!("sh -c 'sleep 1; exec \"$@\"' sh {server}");
+    let inside = format!("say gateway:{free} hello");
+    for server in [&server, &late] {
+        let options = ["--quiet", &file, "--server", server];
+        let Some(output) = shell_in(&options, &inside::command(), &[("FAIRLANE_INSIDE", &inside)]) else { return };
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("answer: served") && !said.contains("serving"), "{output:?}");
+        let error = TcpStream::connect(("127.0.0.1", free)).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+    }
+    for (server, part) in [
+        ("no-such-server", "cannot execute no-such-server: No such file"),
+        ("sh -c 'exit 3'", "it ended with exit code 3 before it listened"),
+    ] {
+        let output = shell(&["--quiet", &file, "--server", server], &["true"]).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(part), "{said}");
+    }
+}
+
 /// Would catch processes that outlive the shell, and with them its namespaces: whoever is killed, all others end.
 #[test]
 fn nothing_is_left_after_a_kill() {

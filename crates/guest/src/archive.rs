@@ -4,22 +4,50 @@
 
 use std::collections::BTreeMap;
 
-/// The files of a guest. Equal files give equal bytes: they are sorted, and belong to nobody and to no time.
+/// The files of a guest. Equal files give equal bytes: they are sorted, and belong to root.
 #[derive(Debug, Default)]
 pub(crate) struct Archive {
     entries: BTreeMap<String, Entry>,
+    bytes: u64,
 }
 
 #[derive(Debug)]
 enum Entry {
     Folder,
-    File(Vec<u8>),
+    File(FileEntry),
+    /// Where a symbolic link leads.
+    Link(String),
+}
+
+impl Entry {
+    const fn bytes(&self) -> u64 {
+        if let Self::File(file) = self { file.data.len() as u64 } else { 0 }
+    }
+}
+
+/// A file of the archive.
+#[derive(Debug)]
+pub(crate) struct FileEntry {
+    pub(crate) data: Vec<u8>,
+    pub(crate) is_executable: bool,
+    /// The time of its last change, in seconds since 1970.
+    pub(crate) changed_s: u32,
 }
 
 impl Archive {
-    /// Adds an executable file and the folders above it, or replaces it.
+    /// Adds an executable file of no time and the folders above it, or replaces it.
     pub(crate) fn file(&mut self, path: &str, data: Vec<u8>) {
-        self.insert(path, Entry::File(data));
+        self.entry(path, FileEntry { data, is_executable: true, changed_s: 0 });
+    }
+
+    /// Adds a file and the folders above it, or replaces it.
+    pub(crate) fn entry(&mut self, path: &str, file: FileEntry) {
+        self.insert(path, Entry::File(file));
+    }
+
+    /// Adds a symbolic link to `target` and the folders above it.
+    pub(crate) fn link(&mut self, path: &str, target: String) {
+        self.insert(path, Entry::Link(target));
     }
 
     /// Adds a folder and those above it.
@@ -27,9 +55,19 @@ impl Archive {
         self.insert(path, Entry::Folder);
     }
 
-    /// Returns true if there is such a file.
+    /// Returns true if there is a file, a folder or a link of this path.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.entries.contains_key(path.trim_start_matches('/'))
+    }
+
+    /// Returns true if there is a folder of this path, which is not a link.
+    pub(crate) fn has_folder(&self, path: &str) -> bool {
+        matches!(self.entries.get(path.trim_start_matches('/')), Some(Entry::Folder))
+    }
+
+    /// The bytes of all files.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     fn insert(&mut self, path: &str, entry: Entry) {
@@ -37,7 +75,9 @@ impl Archive {
         for (end, _) in path.match_indices('/') {
             self.entries.entry(path[..end].to_owned()).or_insert(Entry::Folder);
         }
-        self.entries.insert(path.to_owned(), entry);
+        self.bytes += entry.bytes();
+        let replaced = self.entries.insert(path.to_owned(), entry);
+        self.bytes -= replaced.map_or(0, |entry| entry.bytes());
     }
 
     /// The archive as the kernel reads it.
@@ -45,20 +85,24 @@ impl Archive {
         let mut bytes = Vec::new();
         for ((path, entry), inode) in self.entries.iter().zip(1..) {
             match entry {
-                Entry::Folder => write(&mut bytes, inode, path, 0o040_755, &[]),
-                Entry::File(data) => write(&mut bytes, inode, path, 0o100_755, data),
+                Entry::Folder => write(&mut bytes, inode, path, (0o040_755, 0), &[]),
+                Entry::Link(target) => write(&mut bytes, inode, path, (0o120_777, 0), target.as_bytes()),
+                Entry::File(FileEntry { data, is_executable, changed_s }) => {
+                    let mode = if *is_executable { 0o100_755 } else { 0o100_644 };
+                    write(&mut bytes, inode, path, (mode, *changed_s as usize), data);
+                }
             }
         }
-        write(&mut bytes, 0, "TRAILER!!!", 0, &[]);
+        write(&mut bytes, 0, "TRAILER!!!", (0, 0), &[]);
         bytes
     }
 }
 
 /// Appends a header of fourteen numbers of eight hexadecimal digits, the name and the data, each padded to four bytes.
-fn write(bytes: &mut Vec<u8>, inode: usize, name: &str, mode: u32, data: &[u8]) {
-    let (user, group, links, time, device, checksum) = (0, 0, 1, 0, 0, 0);
+fn write(bytes: &mut Vec<u8>, inode: usize, name: &str, (mode, time): (usize, usize), data: &[u8]) {
+    let (user, group, links, device, checksum) = (0, 0, 1, 0, 0);
     bytes.extend(b"070701");
-    let head = [inode, mode as usize, user, group, links, time, data.len(), device, device, device, device];
+    let head = [inode, mode, user, group, links, time, data.len(), device, device, device, device];
     for number in head.into_iter().chain([name.len() + 1, checksum]) {
         bytes.extend(format!("{number:08x}").as_bytes());
     }
@@ -85,6 +129,8 @@ mod tests {
         archive.file("/sbin/init", b"first".to_vec());
         archive.file("a", vec![7; 4097]);
         archive.folder("proc");
+        archive.link("links/one", "../a".to_owned());
+        archive.entry("plain", FileEntry { data: b"text".to_vec(), is_executable: false, changed_s: 1_577_836_800 });
         archive
     }
 
@@ -120,5 +166,8 @@ mod tests {
         assert_eq!(std::fs::read(folder.path().join("a")).expect("a file"), vec![7; 4097]);
         assert_eq!(std::fs::read(folder.path().join("sbin/init")).expect("a file"), b"first");
         assert!(folder.path().join("proc").is_dir());
+        assert_eq!(std::fs::read_link(folder.path().join("links/one")).expect("a link").to_str(), Some("../a"));
+        let plain = std::fs::metadata(folder.path().join("plain")).expect("a file");
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&plain.permissions()) & 0o777, 0o644);
     }
 }

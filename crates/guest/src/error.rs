@@ -29,6 +29,9 @@ pub enum GuestError {
         /// The defect.
         why: String,
     },
+    /// The files are more than fit into a guest; the most MiB that do.
+    #[error("the files for the guest are more than {0} MiB: name fewer of them, or a folder with less in it")]
+    TooLarge(u64),
     /// A program on this machine failed: its name and its last words.
     #[error("{0} failed: {1}")]
     Tool(String, String),

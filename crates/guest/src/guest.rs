@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::archive::Archive;
 use crate::result::{Heard, hear};
-use crate::{GuestError, Kernel, clock, inside, programs};
+use crate::{GuestError, Kernel, clock, copies, inside, programs};
 
 const QEMU: &str = "qemu-system-x86_64";
 
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The resources that a guest may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Memory of the guest in MiB.
+    /// Memory of the guest in MiB, in addition to twice that of its files.
     pub memory_mib: u32,
     /// Seconds of processor time on the machine outside.
     pub cpu_s: u64,
@@ -74,12 +74,18 @@ impl Guest {
         Ok(Self { qemu, kernel: kernel.image.clone(), words: KERNEL_WORDS.to_owned(), files, limits })
     }
 
-    /// Adds the file of this machine at `path`, with the libraries that it loads, at the same place.
+    /// Adds the file or folder of this machine at `path`, at the same place: programs with the libraries that they
+    /// load, scripts with their interpreters. Symbolic links stay links, and bring the files to which they lead.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// A file cannot be read, or they are too many.
     pub fn add(&mut self, path: &Path) -> Result<(), GuestError> {
-        programs::add(&mut self.files, path, &path.to_string_lossy())
+        copies::add(&mut self.files, path)
+    }
+
+    /// Adds a file at `path`, or replaces it.
+    pub fn add_file(&mut self, path: &str, data: Vec<u8>) {
+        self.files.file(path, data);
     }
 
     /// Adds the program of this machine at `path` as [`add`](Self::add) does, without its debugging information.
@@ -88,6 +94,19 @@ impl Guest {
     /// The file cannot be read.
     pub fn add_program(&mut self, path: &Path) -> Result<(), GuestError> {
         programs::add_stripped(&mut self.files, path, &path.to_string_lossy())
+    }
+
+    /// Returns the program `name` of the first folder of `PATH` that has it; a `name` with a slash is a path.
+    #[must_use]
+    pub fn find_program(name: &Path) -> Option<PathBuf> {
+        let is_path = name.as_os_str().as_encoded_bytes().contains(&b'/');
+        if is_path { Some(name.to_owned()) } else { programs::on_path(name) }
+    }
+
+    /// Returns the interpreter of the script at `path` that is missing on this machine; `None` for all other files.
+    #[must_use]
+    pub fn missing_interpreter(path: &Path) -> Option<PathBuf> {
+        copies::missing_interpreter(path)
     }
 
     /// Starts the first process with `arguments`, which contain no spaces; without this it has none.
@@ -144,7 +163,9 @@ impl Guest {
         // QEMU 7.2 may leave wrong flags behind the instruction cmpxchg16b when a timer is due there, which ends in a
         // double fault (seen with Linux 6.12). Without it the kernel allocates memory in another way.
         command.args(["-cpu", "max,-cx16"]);
-        command.arg("-m").arg(self.limits.memory_mib.to_string());
+        // The kernel has the files twice for a moment.
+        let files_mib = (self.files.bytes() >> 20) as u32;
+        command.arg("-m").arg((self.limits.memory_mib + 2 * files_mib).to_string());
         // While QEMU records, its main loop and the processor take turns. Otherwise the main loop may move the clock on
         // while the processor is about to halt, and has not accounted for its last instructions. The record itself is
         // not needed.

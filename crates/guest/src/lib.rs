@@ -13,6 +13,7 @@
 
 mod archive;
 mod clock;
+mod copies;
 mod error;
 mod guest;
 pub mod inside;

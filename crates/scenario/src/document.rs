@@ -308,6 +308,12 @@ impl Document {
         read::scenario(&self.source, &self.root, &self.own, Needs::Links)
     }
 
+    /// Returns `true` if the file or an option has this key at its top, such as `duration`.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.root.get(key).is_some()
+    }
+
     /// Creates the error of an engine that does not support `key`, such as `bottleneck.loss` or `flows.web.source`: the
     /// problem, the remedy, and the place where the key or its table was written.
     #[must_use]

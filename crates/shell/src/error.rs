@@ -36,6 +36,9 @@ pub enum ShellError {
     /// The command cannot be executed: the reason, and the exit code of shells for it.
     #[error("cannot execute the command: {0}")]
     Command(String, u8),
+    /// The server at the far end was not executed, or does not listen, with the reason.
+    #[error("the server at the far end: {0}")]
+    Server(String),
     /// The scenario's own flows failed.
     #[error("the flows of the scenario: {0}")]
     Flows(#[source] LabError),

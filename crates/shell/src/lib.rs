@@ -25,6 +25,7 @@ mod path;
 mod plan;
 mod relay;
 mod run;
+mod server;
 mod sys;
 
 pub use error::ShellError;

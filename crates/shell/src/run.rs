@@ -26,11 +26,12 @@ use nix::unistd::{Pid, getpgrp};
 use crate::address::{Addresses, PREFIXES};
 use crate::error::{ShellError, setup};
 use crate::flows::RunningFlows;
-use crate::isolate::{INTERFACE, Inside, Interior, Message, TcpSettings, resolver};
+use crate::isolate::{INTERFACE, Inside, Interior, Message, Network, TcpSettings, resolver};
 use crate::outcome::outcome;
 use crate::path::{Capture, Direction, Ends, LinkPath, LinkResults, LinkSample, Shared, Signalled};
 use crate::plan::ShellPlan;
 use crate::relay::{Destinations, Gate, Namespace, OUT, Relay, Retransmitted, Served};
+use crate::server::Server;
 use crate::sys::{foreground, set_foreground};
 
 /// The interfaces of the link's namespace.
@@ -75,11 +76,22 @@ pub struct Options {
     pub pcap: Option<PathBuf>,
     /// The ports that lead inside.
     pub listen: Vec<Listen>,
+    /// A command that runs at the far end while the shell's own command runs, which starts when this one listens; none
+    /// if it is empty.
+    pub server: Vec<OsString>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { ecn: false, congestion: None, mtu: 1500, flows: false, pcap: None, listen: Vec::new() }
+        Self {
+            ecn: false,
+            congestion: None,
+            mtu: 1500,
+            flows: false,
+            pcap: None,
+            listen: Vec::new(),
+            server: Vec::new(),
+        }
     }
 }
 
@@ -140,16 +152,19 @@ impl Shell {
         let destinations = Destinations::new(addresses, resolver());
         let tcp = TcpSettings { ecn: self.options.ecn, congestion: self.options.congestion.clone() };
         tcp.check()?;
-        let interior = Interior { addresses, command: command.to_vec(), tcp, has_ipv6 };
+        let network = Network { addresses, tcp, has_ipv6 };
+        let interior = Interior { command: command.to_vec(), network: Some(network.clone()) };
         let flows = self.options.flows.then(|| HostedFlows::new(&self.plan.scenario)).transpose()?;
         let in_foreground = foreground(io::stdin()) == Some(getpgrp());
         let mut inside = Inside::create(&interior)?;
+        let server = &self.options.server;
+        let server = (!server.is_empty()).then(|| Server::start(server)).transpose()?;
         // The command has the mask from before. From here on signals are read.
         let signals: SigSet = FOR_COMMAND.into_iter().collect();
         let before = signals.thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(setup("signals"))?;
         allow_descriptors();
         let timeline = Timeline::new(follow.as_ref().map(|follow| follow.every));
-        let (running, samples) = self.start(&interior, inside.pid, destinations, served, timeline)?;
+        let (running, samples) = self.start(&network, inside.pid, destinations, served, timeline)?;
         let mut follower = Follower { samples, follow };
         inside.set_up()?;
         let flows = flows.map(|flows| RunningFlows::start(flows, inside.pid, &running.far, addresses)).transpose()?;
@@ -158,6 +173,7 @@ impl Shell {
         let counts = flows.map_or(Ok(Vec::new()), RunningFlows::stop);
         let results = running.stop();
         follower.pass_on();
+        server.into_iter().for_each(Server::end);
         if in_foreground {
             restore_terminal();
         }
@@ -179,14 +195,14 @@ impl Shell {
     /// Creates the namespaces of the link and of its far end, and starts the link and the relay.
     fn start(
         &self,
-        interior: &Interior,
+        network: &Network,
         inside: Pid,
         destinations: Destinations,
         served: Vec<Served>,
         timeline: Timeline,
     ) -> Result<(Running, Receiver<LinkSample>), ShellError> {
         let (far, between) = (Namespace::new("shell-far")?, Namespace::new("shell-link")?);
-        let (mtu, far_id, addresses, tcp) = (self.options.mtu, far.id(), interior.addresses, interior.tcp.clone());
+        let (mtu, far_id, addresses, tcp) = (self.options.mtu, far.id(), network.addresses, network.tcp.clone());
         between.run(move || join(inside, far_id, mtu)).map_err(setup("the interfaces of the link"))?;
         far.run(move || far_end(addresses, &tcp)).map_err(setup("the far end of the link"))?;
         let directions = {

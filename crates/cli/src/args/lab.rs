@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 
-use super::shared::{Disciplines, Form, Overrides, PageFile, SeriesFile, ShownTables, disciplines, runs};
+use super::shared::{Disciplines, Form, GuestChoice, Overrides, PageFile, SeriesFile, ShownTables, disciplines, runs};
 
 /// Run a scenario on real Linux TCP
 ///
@@ -21,18 +21,12 @@ pub(crate) struct LabArgs {
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "setup")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Where it runs: on this machine's kernel, in real time; or in a guest, whose clock counts instructions, so that
-    /// the same seed gives the same outcome however busy the machine is
-    #[arg(long = "in", value_name = "PLACE", value_enum, default_value = "host")]
-    pub(crate) place: LabPlace,
-
     /// Run over IPv6 instead of IPv4
     #[arg(long)]
     pub(crate) ipv6: bool,
 
-    /// The folder of the guest's kernel [default: fairlane/guest in the user's cache]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) kernel: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) guest: GuestChoice,
 
     /// Fetch a kernel for guests into that folder, and do nothing else
     #[arg(long, conflicts_with = "file")]
@@ -81,13 +75,4 @@ pub(crate) struct LabArgs {
 
     #[command(flatten)]
     pub(crate) series: SeriesFile,
-}
-
-/// Where a lab runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LabPlace {
-    /// In namespaces of this machine.
-    Host,
-    /// In a guest.
-    Guest,
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use fairlane_console::Failure;
 use fairlane_console::values::{Setting, kind, setting, time};
 use fairlane_qdisc::{Duration, Kind};
@@ -20,6 +20,28 @@ pub(crate) struct Overrides {
     /// The seed of all random numbers [default: the scenario's]
     #[arg(long, value_name = "N", value_parser = seed)]
     pub(crate) seed: Option<u64>,
+}
+
+/// On this machine, or in a guest.
+#[derive(Debug, Args)]
+pub(crate) struct GuestChoice {
+    /// Where it runs: on this machine's kernel, in real time; or in a guest, whose clock counts instructions, so that
+    /// the same seed gives the same outcome however busy the machine is
+    #[arg(long = "in", value_name = "PLACE", value_enum, default_value = "host")]
+    pub(crate) place: Place,
+
+    /// The folder of the guest's kernel [default: fairlane/guest in the user's cache]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) kernel: Option<PathBuf>,
+}
+
+/// Where something runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Place {
+    /// In namespaces of this machine.
+    Host,
+    /// In a guest.
+    Guest,
 }
 
 /// The share of the machine to use.

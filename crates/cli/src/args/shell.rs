@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::shared::{Disciplines, Overrides, PageFile, SeriesFile, disciplines};
+use super::shared::{Disciplines, GuestChoice, Overrides, PageFile, SeriesFile, disciplines};
 
 /// Run any program behind a scenario's link
 ///
@@ -19,6 +19,9 @@ use super::shared::{Disciplines, Overrides, PageFile, SeriesFile, disciplines};
 /// at the far end of the link and made again from outside, so the TCP that meets the link is Linux's at both ends.
 /// Ping and traceroute -I reach `gateway` only.
 ///
+/// With `--in guest` the same runs in virtual time, in a guest that has the command, its libraries, and what `--with`
+/// names. There the command has the scenario's `duration`, and no standard input.
+///
 /// At the end it says on standard error what the link did. The exit code is that of the command, or 128 and the number
 /// of the signal that ended it; 127 if there is no such command; 2 if the shell could not be started.
 #[derive(Debug, Args)]
@@ -28,6 +31,14 @@ pub(crate) struct ShellArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
+    #[command(flatten)]
+    pub(crate) guest: GuestChoice,
+
+    /// Copy a file or folder into the guest, at the same place; programs bring their libraries, scripts their
+    /// interpreters; repeatable
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) with: Vec<PathBuf>,
+
     /// Disciplines of both directions, or "all": the command runs once with each, one after the other [default: the
     /// file's]
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
@@ -35,6 +46,10 @@ pub(crate) struct ShellArgs {
 
     #[command(flatten)]
     pub(crate) overrides: Overrides,
+
+    /// Run this server where `gateway` leads, as long as the command runs, which starts when the server listens
+    #[arg(long, value_name = "COMMAND", value_parser = words, value_hint = ValueHint::CommandString)]
+    pub(crate) server: Option<Words>,
 
     /// Let a port of this host lead to a port inside, as 8080:80 or 0.0.0.0:8080:80; repeatable [default address:
     /// 127.0.0.1]
@@ -104,6 +119,19 @@ pub(crate) struct ShellArgs {
     pub(crate) command: Vec<OsString>,
 }
 
+/// The words of a command.
+#[derive(Clone, Debug)]
+pub(crate) struct Words(pub(crate) Vec<OsString>);
+
+/// Splits a command into words, as a shell does.
+fn words(text: &str) -> Result<Words, String> {
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => Ok(Words(words.into_iter().map(OsString::from).collect())),
+        Some(_) => Err("there is no command".to_owned()),
+        None => Err("a quote is not closed".to_owned()),
+    }
+}
+
 /// Reads `[ADDRESS:]PORT:PORT`.
 fn listen(text: &str) -> Result<(SocketAddr, u16), String> {
     let wrong = || format!("{text:?} is not PORT:PORT or ADDRESS:PORT:PORT, such as 8080:80 or 0.0.0.0:8080:80");
@@ -118,6 +146,13 @@ fn listen(text: &str) -> Result<(SocketAddr, u16), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_is_split_into_words() {
+        let split = |text| words(text).map(|words| words.0.join("|".as_ref()).into_string().unwrap());
+        assert_eq!(split("sh -c 'a  b' c\\ d"), Ok("sh|-c|a  b|c d".to_owned()));
+        assert!(split("").is_err() && split("sh 'a").is_err());
+    }
 
     #[test]
     fn a_port_leads_to_a_port() {

@@ -2,7 +2,7 @@
 
 mod bpf;
 mod followers;
-mod guest;
+pub(super) mod guest;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -19,7 +19,8 @@ use fairlane_runner::{Batch, Job, Recorder, machine, so_far};
 use fairlane_scenario::{Document, KernelDiscipline, Scenario};
 use fairlane_sim::{Control, Observer};
 
-use crate::args::lab::{LabArgs, LabPlace};
+use crate::args::lab::LabArgs;
+use crate::args::shared::Place;
 use crate::files::Outputs;
 use crate::page::HtmlPage;
 use crate::progress::{Seconds, VirtualSeconds};
@@ -27,8 +28,6 @@ use crate::{output, progress, shared};
 use followers::Followers;
 use guest::{GuestLabs, RunId, Wanted};
 use wire::Whose;
-
-pub(crate) use guest::serve;
 
 /// The minimum number of simulated runs: they take little time, and an interval needs several.
 const SIMULATED: NonZeroU32 = NonZeroU32::new(5).unwrap();
@@ -96,7 +95,7 @@ enum LabEnd {
 /// Fetches a kernel, or runs labs.
 pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
     if args.setup {
-        return output::print(&guest::set_up(args.kernel.clone())?);
+        return output::print(&guest::set_up(args.guest.kernel.clone())?);
     }
     LabCommand::new(args)?.execute()
 }
@@ -118,11 +117,11 @@ impl LabCommand {
             let message = "--series follows one run, and --runs or --queue asks for several";
             return Err(Failure::new(message, "leave out --runs, and name one discipline"));
         }
-        if args.against_bpf && args.place != LabPlace::Guest {
+        if args.against_bpf && args.guest.place != Place::Guest {
             return Err(Failure::new("--against-bpf changes the kernel, which has to be a guest's", "add --in guest"));
         }
         let ip_version = if args.ipv6 { IpVersion::V6 } else { IpVersion::V4 };
-        let made = if args.place == LabPlace::Guest { Lab::elsewhere } else { Lab::new };
+        let made = if args.guest.place == Place::Guest { Lab::elsewhere } else { Lab::new };
         let mut labs = Vec::new();
         for (kind, scenario) in &scenarios {
             let refused = |error: LabError| failure(&document, &error);
@@ -139,7 +138,8 @@ impl LabCommand {
                 labs.push(prepared(lab, Whose::Bpf, Vec::new()));
             }
         }
-        let guests = (args.place == LabPlace::Guest).then(|| GuestLabs::new(&document, args, &scenario)).transpose()?;
+        let guests =
+            (args.guest.place == Place::Guest).then(|| GuestLabs::new(&document, args, &scenario)).transpose()?;
         let scenarios: Vec<Scenario> = scenarios.into_iter().map(|(_, scenario)| scenario).collect();
         let runs = args.runs.max(SIMULATED);
         let simulated = args.against_sim.then(|| Batch::new(jobs(scenarios), runs, None)).transpose()?;

@@ -1,10 +1,11 @@
 //! `fairlane shell`: any program behind a scenario's link.
 
+pub(super) mod guest;
 mod records;
 mod report;
 mod top;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use fairlane_runner::{files, so_far};
 use fairlane_scenario::{Document, Scenario};
 use fairlane_shell::{Ended, Follow, LinkSample, Listen, Options, Shell, ShellError};
 
+use crate::args::shared::Place;
 use crate::args::shell::ShellArgs;
 use crate::files::Outputs;
 use crate::page::HtmlPage;
@@ -34,6 +36,7 @@ pub(crate) struct ShellCommand {
     page: Option<HtmlPage>,
     report: Option<PathBuf>,
     records: Asked,
+    outputs: Outputs,
     quiet: bool,
 }
 
@@ -48,16 +51,29 @@ struct PreparedShell {
     shell: Shell,
 }
 
+/// Runs the command, on this machine or in a guest.
+pub(super) fn execute(args: &ShellArgs) -> Result<(), Failure> {
+    match args.guest.place {
+        Place::Host => ShellCommand::new(args)?.execute(),
+        Place::Guest => guest::execute(args),
+    }
+}
+
 impl ShellCommand {
     /// Reads and checks everything. Nothing is changed on the machine.
     pub(crate) fn new(args: &ShellArgs) -> Result<Self, Failure> {
-        let document = shared::document(Some(&args.file), &args.overrides)?;
+        guest::refuse_outside(args)?;
+        Self::with_document(args, &shared::document(Some(&args.file), &args.overrides)?)
+    }
+
+    /// Checks everything, for the scenario of `document`.
+    fn with_document(args: &ShellArgs, document: &Document) -> Result<Self, Failure> {
         let scenario = document.links_alone()?;
         let kinds = shared::kinds(&args.queue);
         let scenarios: Vec<(Option<Kind>, Scenario)> = if kinds.is_empty() {
             vec![(None, scenario)]
         } else {
-            let with = |kind: &Kind| Ok((Some(*kind), with_kind(&scenario, *kind, &document)?));
+            let with = |kind: &Kind| Ok((Some(*kind), with_kind(&scenario, *kind, document)?));
             kinds.iter().map(with).collect::<Result<_, Failure>>()?
         };
         let listen = args.listen.iter().map(|(at, port)| Listen { at: *at, port: *port }).collect();
@@ -68,10 +84,11 @@ impl ShellCommand {
             flows: args.flows,
             pcap: args.pcap.clone(),
             listen,
+            server: args.server.as_ref().map_or_else(Vec::new, |server| server.0.clone()),
         };
         let shell = |(kind, scenario): (Option<Kind>, Scenario)| match Shell::new(&scenario, options.clone()) {
             Ok(shell) => Ok(PreparedShell { kind, scenario, shell }),
-            Err(error) => Err(failure(&document, error)),
+            Err(error) => Err(failure(document, error)),
         };
         let shells: Vec<_> = scenarios.into_iter().map(shell).collect::<Result<_, Failure>>()?;
         let (series, flent) = (args.series.clone().asked(), args.flent.clone());
@@ -83,13 +100,13 @@ impl ShellCommand {
         let outputs = outputs.file("--html", args.page.html.as_deref()).series(series.as_ref());
         let outputs = outputs.file("--flent", flent.as_deref()).file("--report", args.report.as_deref());
         let outputs = outputs.tables("--out", args.out.as_deref());
-        outputs.check(&shared::inputs(Some(&args.file), &document))?;
-        let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
+        outputs.check(&shared::inputs(Some(&args.file), document))?;
+        let page = HtmlPage::new(&args.page, document, &args.overrides)?;
         let progress = args.progress && io::stderr().is_terminal();
         let records = Asked { series, flent, page: page.is_some(), progress, top: args.top.clone() };
         let command = if args.command.is_empty() { vec![user_shell()] } else { args.command.clone() };
         let (json, out, report) = (args.json.clone(), args.out.clone(), args.report.clone());
-        Ok(Self { shells, command, json, out, page, report, records, quiet: args.quiet })
+        Ok(Self { shells, command, json, out, page, report, records, outputs, quiet: args.quiet })
     }
 
     /// Runs the command behind each link. The exit code is the first that is not 0. If a link fails, the outcomes of
@@ -149,13 +166,17 @@ impl ShellCommand {
     fn failed(&self, error: ShellError) -> Failure {
         match error {
             ShellError::Command(reason, code) => {
-                let name = self.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                output::tell(&format!("error: cannot execute {name}: {reason}\n"));
-                Failure::Ended(code)
+                cannot_execute(self.command.first().map_or(OsStr::new(""), |name| name), &reason, code)
             }
             other => Failure::plain(other),
         }
     }
+}
+
+/// Says that the command cannot be executed, and returns the exit code of shells for it.
+fn cannot_execute(name: &OsStr, reason: &str, code: u8) -> Failure {
+    output::tell(&format!("error: cannot execute {}: {reason}\n", name.to_string_lossy()));
+    Failure::Ended(code)
 }
 
 /// Returns the scenario with `kind` at both ends of its links, each with those of its parameters that `kind` has too.

@@ -26,6 +26,8 @@ pub(crate) fn run() {
             Err(error) => println!("\nerror: {:?}", error.kind()),
         },
         "serve" => serve(words[1], words[2]),
+        "serve-files" => serve_files(words[1]),
+        "fetch" => fetch(words[1], number(2)),
         other => panic!("{other}"),
     }
 }
@@ -100,5 +102,23 @@ fn serve(port: &str, word: &str) {
     println!("\nserving");
     for mut connection in listener.incoming().flatten() {
         connection.write_all(word.as_bytes()).unwrap();
+    }
+}
+
+/// Serves a file to each connection, each 3000 bytes longer than the one before.
+fn serve_files(port: &str) {
+    let listener = TcpListener::bind(format!("0.0.0.0:{port}")).unwrap();
+    for (number, mut connection) in (1..).zip(listener.incoming().flatten()) {
+        connection.write_all(&vec![7; 3000 * number]).unwrap();
+    }
+}
+
+/// Tells the length of each file, and its time in ms.
+fn fetch(server: &str, times: usize) {
+    for _ in 0..times {
+        let (began, mut heard) = (Instant::now(), Vec::new());
+        TcpStream::connect(server).and_then(|mut connection| connection.read_to_end(&mut heard)).unwrap();
+        answer(heard.len());
+        answer(began.elapsed().as_secs_f64() * 1e3);
     }
 }

@@ -22,13 +22,18 @@ pub(crate) fn resolver() -> Option<IpAddr> {
     servers.filter_map(|server| server.trim().parse().ok()).next()
 }
 
-/// Gives this mount namespace a /proc of its process namespace, and the names of a shell.
-pub(super) fn arrange(addresses: Addresses) -> io::Result<()> {
+/// Gives this mount namespace a /proc of its process namespace.
+pub(super) fn mount_processes() -> io::Result<()> {
     let none = None::<&str>;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
     let proc_flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     // Where a container hides parts of /proc the kernel forbids another one. The command sees the caller's then.
     let _ = mount(Some("proc"), "/proc", Some("proc"), proc_flags, none);
+    Ok(())
+}
+
+/// Gives this mount namespace the names of a shell.
+pub(super) fn arrange(addresses: Addresses) -> io::Result<()> {
     mount(Some("fairlane"), COVERED, Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some("mode=0755"))?;
     for (file, change) in [
         ("/etc/hosts", hosts as fn(&str, Addresses) -> String),

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::net::UnixStream;
-use std::process::{Command, exit};
+use std::process::{Command, Stdio, exit};
 
 use fairlane_linux::rtnetlink::{Route, RouteSocket};
 use nix::errno::Errno;
@@ -12,8 +12,8 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getegid};
 
-use super::files::arrange;
-use super::{INTERFACE, Interior, Message};
+use super::files::{arrange, mount_processes};
+use super::{INTERFACE, Interior, Message, Network};
 use crate::address::PREFIXES;
 use crate::sys::die_with_parent;
 
@@ -39,8 +39,11 @@ fn work(channel: &mut UnixStream, interior: &Interior) -> Result<u8, Message> {
     die_with_parent().map_err(io::Error::from).map_err(failed("a signal of the parent's end"))?;
     // If the parent has ended already, or gives up, the channel is closed.
     channel.read_exact(&mut [0]).map_err(|_| Message::Failed("the parent has ended".to_owned()))?;
-    network(interior).map_err(failed("the network inside"))?;
-    arrange(interior.addresses).map_err(failed("the files inside"))?;
+    mount_processes().map_err(failed("the processes inside"))?;
+    if let Some(network) = &interior.network {
+        set_up(network).map_err(failed("the network inside"))?;
+        arrange(network.addresses).map_err(failed("the files inside"))?;
+    }
     Message::Ready.write(channel).map_err(failed("a message"))?;
     channel.read_exact(&mut [0]).map_err(|_| Message::Failed("the parent has ended".to_owned()))?;
     let child = start(interior)?;
@@ -54,7 +57,7 @@ fn work(channel: &mut UnixStream, interior: &Interior) -> Result<u8, Message> {
 }
 
 /// Sets up the interfaces, the routes and the kernel's parameters.
-fn network(interior: &Interior) -> io::Result<()> {
+fn set_up(network: &Network) -> io::Result<()> {
     let route = RouteSocket::open()?;
     route.set_up("lo", true)?;
     for (name, value) in [
@@ -68,14 +71,14 @@ fn network(interior: &Interior) -> io::Result<()> {
         // A kernel without IPv6 has no such parameter, and where /proc/sys is read-only its values stay.
         let _ = fs::write(format!("/proc/sys/{name}"), value);
     }
-    interior.tcp.apply()?;
+    network.tcp.apply()?;
     route.set_up(INTERFACE, false)?;
-    let ([inside4, inside6], [gateway4, gateway6]) = (interior.addresses.inside(), interior.addresses.gateway());
+    let ([inside4, inside6], [gateway4, gateway6]) = (network.addresses.inside(), network.addresses.gateway());
     let default = |to: IpAddr, via| Route { to: (to, 0), via: Some(via), interface: INTERFACE, local: false };
     route.add_address(INTERFACE, inside4, PREFIXES[0])?;
     route.add_route(&default(Ipv4Addr::UNSPECIFIED.into(), gateway4))?;
     // Without IPv6 in the kernel there is none inside.
-    if route.add_address(INTERFACE, inside6, PREFIXES[1]).is_ok() && interior.has_ipv6 {
+    if route.add_address(INTERFACE, inside6, PREFIXES[1]).is_ok() && network.has_ipv6 {
         route.add_route(&default(Ipv6Addr::UNSPECIFIED.into(), gateway6))?;
     }
     Ok(())
@@ -88,6 +91,10 @@ fn start(interior: &Interior) -> Result<Pid, Message> {
     };
     let mut command = Command::new(program);
     command.args(arguments);
+    if interior.network.is_none() {
+        // Standard input and output are those of the command behind the link.
+        command.stdin(Stdio::null()).stdout(io::stderr());
+    }
     let child = command.spawn().map_err(|error| {
         let code = if error.kind() == ErrorKind::NotFound { 127 } else { 126 };
         Message::NoCommand(error.to_string(), code)

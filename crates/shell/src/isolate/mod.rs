@@ -22,8 +22,9 @@ use crate::address::Addresses;
 use crate::error::{ShellError, setup};
 use crate::sys::fork_into;
 
-/// The namespaces of the command.
-const INSIDE: CloneFlags = CloneFlags::CLONE_NEWPID.union(CloneFlags::CLONE_NEWNET).union(CloneFlags::CLONE_NEWNS);
+/// The namespaces of any command, and those of one behind the link.
+const OWN: CloneFlags = CloneFlags::CLONE_NEWPID.union(CloneFlags::CLONE_NEWNS);
+const INSIDE: CloneFlags = OWN.union(CloneFlags::CLONE_NEWNET);
 
 /// The name of the command's interface.
 pub(crate) const INTERFACE: &str = "link";
@@ -31,8 +32,15 @@ pub(crate) const INTERFACE: &str = "link";
 /// The setup of the first process of the namespaces.
 #[derive(Clone, Debug)]
 pub(crate) struct Interior {
-    pub(crate) addresses: Addresses,
     pub(crate) command: Vec<OsString>,
+    /// The network behind the link; `None` for the caller's.
+    pub(crate) network: Option<Network>,
+}
+
+/// The network behind the link.
+#[derive(Clone, Debug)]
+pub(crate) struct Network {
+    pub(crate) addresses: Addresses,
     pub(crate) tcp: TcpSettings,
     /// The caller reaches other hosts by IPv6.
     pub(crate) has_ipv6: bool,
@@ -67,10 +75,11 @@ impl Inside {
     /// The system does not allow it.
     pub(crate) fn create(interior: &Interior) -> Result<Self, ShellError> {
         let (channel, other) = UnixStream::pair().map_err(setup("a socket"))?;
-        let child = match fork_into(INSIDE) {
+        let namespaces = if interior.network.is_some() { INSIDE } else { OWN };
+        let child = match fork_into(namespaces) {
             Err(Errno::EPERM) => {
                 enter_user_namespace(geteuid(), getegid()).map_err(ShellError::NotPermitted)?;
-                fork_into(INSIDE).map_err(refused)?
+                fork_into(namespaces).map_err(refused)?
             }
             result => result.map_err(refused)?,
         };

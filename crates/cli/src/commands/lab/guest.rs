@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use fairlane_console::{Failure, Stopwatch};
-use fairlane_guest::inside::{self, Progress};
+use fairlane_guest::inside::Progress;
 use fairlane_guest::{Guest, GuestError, Kernel, Limits};
 use fairlane_lab::{IpVersion, Lab, LabError, Measured};
 use fairlane_qdisc::{Duration, Kind};
@@ -14,19 +14,18 @@ use fairlane_sim::Control;
 use rayon::prelude::*;
 
 use super::bpf;
-use super::wire::{Job, LabAnswer, Whose};
+pub(crate) use super::wire::Job;
+use super::wire::{LabAnswer, Whose};
 use crate::args::lab::LabArgs;
+use crate::commands::guest::{CONGESTION_CONTROLS, GuestJob, cpu_limit};
 use crate::progress::VirtualSeconds;
 
 /// The programs that the lab starts, each with its package.
 const PROGRAMS: [(&str, &str); 2] = [("ip", "iproute2"), ("tc", "iproute2")];
 
-/// The kernel modules that the lab needs: devices, congestion controls, and the kernel's disciplines.
-const MODULES: [&str; 14] = [
+/// The kernel modules that the lab needs: devices, and the kernel's disciplines.
+const MODULES: [&str; 11] = [
     "veth",
-    "tcp_bbr",
-    "tcp_dctcp",
-    "tcp_vegas",
     "sch_tbf",
     "sch_red",
     "sch_choke",
@@ -38,10 +37,6 @@ const MODULES: [&str; 14] = [
     "sch_cake",
     "sch_dualpi2",
 ];
-
-/// Processor seconds a guest may take: to boot, and for each second of the scenario.
-const BOOT_CPU_S: u64 = 60;
-const CPU_S_PER_SECOND: u64 = 60;
 
 const MEMORY_MIB: u32 = 768;
 
@@ -74,11 +69,11 @@ impl GuestLabs {
     /// Makes a guest for runs of `document`, which is `scenario` as `args` have changed it.
     pub(super) fn new(document: &Document, args: &LabArgs, scenario: &Scenario) -> Result<Self, Failure> {
         refuse_traces(document, scenario)?;
-        let folder = args.kernel.clone().unwrap_or_else(Kernel::usual_folder);
+        let folder = args.guest.kernel.clone().unwrap_or_else(Kernel::usual_folder);
         let kernel = Kernel::below(&folder).map_err(Failure::plain)?;
-        let cpu_s = BOOT_CPU_S + CPU_S_PER_SECOND * scenario.duration.as_secs().ceil() as u64;
-        let limits = Limits { memory_mib: MEMORY_MIB, cpu_s };
-        let guest = Guest::new(&kernel, &PROGRAMS, &MODULES, limits).map_err(Failure::plain)?;
+        let limits = Limits { memory_mib: MEMORY_MIB, cpu_s: cpu_limit(scenario.duration.as_secs()) };
+        let modules = [&MODULES[..], &CONGESTION_CONTROLS].concat();
+        let guest = Guest::new(&kernel, &PROGRAMS, &modules, limits).map_err(Failure::plain)?;
         let version = kernel.version().to_owned();
         let set = args.overrides.set.iter().map(|setting| (setting.key.clone(), setting.value.clone())).collect();
         let (toml, ipv6) = (document.text().to_owned(), args.ipv6);
@@ -109,7 +104,7 @@ impl GuestLabs {
                 run: id.1,
                 every_ns: every.map(Duration::as_nanos),
             };
-            let result = self.run(&job, &mut |seconds| {
+            let result = self.run(job, &mut |seconds| {
                 bar.set(index, seconds);
                 !control.stopped()
             });
@@ -119,10 +114,10 @@ impl GuestLabs {
         wanted.par_iter().enumerate().with_max_len(1).map(one).collect()
     }
 
-    fn run(&self, job: &Job, heard: &mut dyn FnMut(f64) -> bool) -> Result<Measured, LabError> {
+    fn run(&self, job: Job, heard: &mut dyn FnMut(f64) -> bool) -> Result<Measured, LabError> {
         let elsewhere = |error: &dyn std::fmt::Display| LabError::Elsewhere(error.to_string());
-        let text = serde_json::to_vec(job).map_err(|error| elsewhere(&error))?;
         let seed = self.seed.wrapping_add(u64::from(job.run));
+        let text = serde_json::to_vec(&GuestJob::Lab(job)).map_err(|error| elsewhere(&error))?;
         match self.guest.run(&text, seed, heard) {
             Ok(answer) => serde_json::from_slice::<LabAnswer>(&answer).map_err(|error| elsewhere(&error))?.into(),
             Err(GuestError::Interrupted) => Err(LabError::Interrupted),
@@ -156,18 +151,12 @@ pub(super) fn set_up(folder: Option<PathBuf>) -> Result<String, Failure> {
     Ok(format!("Linux {} is in {}\n", kernel.version(), folder.display()))
 }
 
-/// Answers the job of a guest, as its first process.
-pub(crate) fn serve() {
-    inside::serve(|job, progress| {
-        let answer = match serde_json::from_slice::<Job>(job) {
-            Ok(job) => answer(&job, progress),
-            Err(error) => LabAnswer::Failed(format!("the job: {error}")),
-        };
-        serde_json::to_vec(&answer).unwrap_or_default()
-    });
+/// Does a job, as the first process of a guest.
+pub(crate) fn answer(job: &Job, progress: &mut Progress<'_>) -> Vec<u8> {
+    serde_json::to_vec(&measured(job, progress)).unwrap_or_default()
 }
 
-fn answer(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
+fn measured(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
     let scenario = match scenario(job) {
         Ok(scenario) => scenario,
         Err(why) => return LabAnswer::Failed(why),

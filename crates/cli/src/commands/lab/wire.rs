@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The job of a guest.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Job {
+pub(crate) struct Job {
     /// The text of the scenario file.
     pub(super) toml: String,
     /// The changes of the command line, key and value.
@@ -28,7 +28,7 @@ pub(super) struct Job {
 
 /// Whose discipline is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Whose {
+pub(crate) enum Whose {
     /// The library's, in our process.
     Library,
     /// The kernel's own.
