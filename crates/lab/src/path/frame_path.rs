@@ -25,11 +25,11 @@ pub struct FramePath<M> {
 /// A decision on a packet that has reached the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It is sent.
+    /// Send it.
     Pass,
-    /// It is dropped.
+    /// Drop it.
     Drop,
-    /// It waits for an [`answer`](FramePath::answer).
+    /// Keep it until there is an [`answer`](FramePath::answer).
     Asked,
 }
 

@@ -28,8 +28,8 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Begins the waits of this thread. With one processor there is no margin: while this thread polls, the others could
-    /// not work.
+    /// Begins the waits of this thread. With one processor there is no margin: while this thread polls, the others
+    /// could not work.
     #[must_use]
     pub fn begin() -> Self {
         // Without this the kernel may extend each wait by 50 us.
@@ -43,7 +43,8 @@ impl Waits {
         Self { margins, margin }
     }
 
-    /// Waits until one of `sources` is ready, or shortly before an event that is due in `until`, and at most for `most`.
+    /// Waits until one of `sources` is ready, or shortly before an event that is due in `until`, and at most for
+    /// `most`.
     ///
     /// # Errors
     /// The system refuses it.

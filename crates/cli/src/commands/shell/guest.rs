@@ -76,7 +76,7 @@ pub(crate) struct ShellJob {
     limit_s: f64,
 }
 
-/// What the first process says before the files.
+/// The first line of the answer, before the files.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     end: End,
