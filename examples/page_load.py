@@ -45,7 +45,7 @@ class Site(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:  # noqa: N802 - as its base has it
+    def do_GET(self) -> None:
         body = PAGE if self.path == "/" else OBJECT
         self.send_response(200)
         self.send_header("Content-Type", "text/html" if self.path == "/" else "image/png")
@@ -80,7 +80,7 @@ def main(queues: list[str]) -> dict[str, float]:
         if done.returncode:
             sys.exit(done.stderr)
         seconds[queue] = float(done.stdout)
-        delay = done.outcome.queues[1]["delay_s"]["mean"]
+        delay = done.outcome.queue("bottleneck/reverse")["delay_s"]["mean"]
         print(f"{queue:<10} {seconds[queue]:6.2f} s {1000 * delay:13.0f} ms")
     site.shutdown()
     return seconds
