@@ -29,7 +29,8 @@ impl Entry {
 #[derive(Debug)]
 pub(crate) struct FileEntry {
     pub(crate) data: Vec<u8>,
-    pub(crate) is_executable: bool,
+    /// Who may do what with it (inode(7)), of which the lowest nine bits count.
+    pub(crate) mode: u32,
     /// The time of its last change, in seconds since 1970.
     pub(crate) changed_s: u32,
 }
@@ -37,7 +38,7 @@ pub(crate) struct FileEntry {
 impl Archive {
     /// Adds an executable file of no time and the folders above it, or replaces it.
     pub(crate) fn file(&mut self, path: &str, data: Vec<u8>) {
-        self.entry(path, FileEntry { data, is_executable: true, changed_s: 0 });
+        self.entry(path, FileEntry { data, mode: 0o755, changed_s: 0 });
     }
 
     /// Adds a file and the folders above it, or replaces it.
@@ -70,6 +71,11 @@ impl Archive {
         self.bytes
     }
 
+    /// Returns the bytes of all files with one of `length` bytes at `path`.
+    pub(crate) fn bytes_with(&self, path: &str, length: u64) -> u64 {
+        self.bytes + length - self.entries.get(path.trim_start_matches('/')).map_or(0, Entry::bytes)
+    }
+
     fn insert(&mut self, path: &str, entry: Entry) {
         let path = path.trim_start_matches('/');
         for (end, _) in path.match_indices('/') {
@@ -87,8 +93,8 @@ impl Archive {
             match entry {
                 Entry::Folder => write(&mut bytes, inode, path, (0o040_755, 0), &[]),
                 Entry::Link(target) => write(&mut bytes, inode, path, (0o120_777, 0), target.as_bytes()),
-                Entry::File(FileEntry { data, is_executable, changed_s }) => {
-                    let mode = if *is_executable { 0o100_755 } else { 0o100_644 };
+                Entry::File(FileEntry { data, mode, changed_s }) => {
+                    let mode = 0o100_000 | (*mode & 0o777) as usize;
                     write(&mut bytes, inode, path, (mode, *changed_s as usize), data);
                 }
             }
@@ -130,7 +136,7 @@ mod tests {
         archive.file("a", vec![7; 4097]);
         archive.folder("proc");
         archive.link("links/one", "../a".to_owned());
-        archive.entry("plain", FileEntry { data: b"text".to_vec(), is_executable: false, changed_s: 1_577_836_800 });
+        archive.entry("plain", FileEntry { data: b"text".to_vec(), mode: 0o100_640, changed_s: 1_577_836_800 });
         archive
     }
 
@@ -168,6 +174,6 @@ mod tests {
         assert!(folder.path().join("proc").is_dir());
         assert_eq!(std::fs::read_link(folder.path().join("links/one")).expect("a link").to_str(), Some("../a"));
         let plain = std::fs::metadata(folder.path().join("plain")).expect("a file");
-        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&plain.permissions()) & 0o777, 0o644);
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&plain.permissions()) & 0o777, 0o640);
     }
 }

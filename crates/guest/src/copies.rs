@@ -37,16 +37,15 @@ pub(crate) fn add(archive: &mut Archive, path: &Path) -> Result<(), GuestError> 
             archive.folder(text(&place)?);
             todo.extend(children(archive, &place)?);
         } else if kind.is_file() {
-            let data = read(archive, &place, kind.len())?;
+            let data = read(archive, &place, MOST)?;
             if data.starts_with(ELF) {
                 binaries.push(place.clone());
             }
-            let is_executable = kind.mode() & 0o111 != 0;
-            if is_executable && data.starts_with(SCRIPT) {
+            if kind.mode() & 0o111 != 0 && data.starts_with(SCRIPT) {
                 todo.extend(interpreters(&data).into_iter().filter(|program| !has(archive, program)));
             }
             let changed_s = if place.starts_with(INSTALLED) { kind.mtime() as u32 } else { START_S };
-            archive.entry(text(&place)?, FileEntry { data, is_executable, changed_s });
+            archive.entry(text(&place)?, FileEntry { data, mode: kind.mode(), changed_s });
         }
     }
     add_libraries(archive, &binaries)
@@ -60,7 +59,7 @@ pub(crate) fn add_libraries(archive: &mut Archive, binaries: &[PathBuf]) -> Resu
         }
         let place = resolve(archive, &library)?;
         if !archive.has(text(&place)?) {
-            let data = read(archive, &place, 0)?;
+            let data = read(archive, &place, MOST)?;
             archive.file(text(&place)?, data);
         }
     }
@@ -141,10 +140,11 @@ fn has(archive: &Archive, path: &Path) -> bool {
     path.to_str().is_some_and(|path| archive.has(path))
 }
 
-/// Reads a file of about `length` bytes, for which there must be room.
-fn read(archive: &Archive, path: &Path, length: u64) -> Result<Vec<u8>, GuestError> {
-    if archive.bytes() + length > MOST {
-        return Err(GuestError::TooLarge(MOST >> 20));
+/// Reads a file, with which all have at most `most` bytes.
+fn read(archive: &Archive, path: &Path, most: u64) -> Result<Vec<u8>, GuestError> {
+    let length = fs::metadata(path).map_err(unreadable(path))?.len();
+    if archive.bytes_with(text(path)?, length) > most {
+        return Err(GuestError::TooLarge(most >> 20));
     }
     fs::read(path).map_err(unreadable(path))
 }
@@ -198,6 +198,19 @@ mod tests {
         let error = add(&mut archive, &root.join("gone")).expect_err("it leads nowhere").to_string();
         assert!(error.contains("/no"), "{error}");
         assert!(add(&mut archive, &root.join("self")).is_err());
+    }
+
+    /// Would catch a file that counts as often as it is named.
+    #[test]
+    fn a_file_counts_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [one, other] = ["one", "other"].map(|name| fs::canonicalize(folder.path()).expect("a folder").join(name));
+        [&one, &other].iter().for_each(|file| fs::write(file, [0; 600]).expect("it is written"));
+        let mut archive = Archive::default();
+        add(&mut archive, &one).expect("it is copied");
+        assert_eq!(read(&archive, &one, 1000).expect("there is room").len(), 600);
+        assert!(matches!(read(&archive, &other, 1000), Err(GuestError::TooLarge(_))));
+        assert_eq!(read(&archive, &other, 1200).expect("there is room").len(), 600);
     }
 
     #[test]
