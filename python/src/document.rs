@@ -1,8 +1,9 @@
 //! Scenario files.
 
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
+use std::{fs, io};
 
-use fairlane_scenario::{Document as Inner, Point, Scenario, ScenarioError, Vary, bundled};
+use fairlane_scenario::{BUNDLED, Bundled, Document as Inner, Point, Scenario, ScenarioError, Vary, bundled};
 use fairlane_sim::Control;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList};
@@ -116,6 +117,25 @@ impl Document {
 
     fn to_toml(&self) -> String {
         self.inner.to_toml()
+    }
+
+    /// Writes it as `scenario.toml` into another folder, where it means the same: files that it names have absolute
+    /// paths there, and those that are compiled in are written too.
+    fn write_into(&self, folder: PathBuf) -> PyResult<()> {
+        let outside = self.inner.files();
+        let name_there = |name: &mut String| -> io::Result<()> {
+            let path = self.inner.beside(name);
+            if outside.contains(&path) {
+                *name = absolute(path)?.to_string_lossy().into_owned();
+                return Ok(());
+            }
+            let mut files = BUNDLED.iter().flat_map(Bundled::files);
+            files.find(|(known, _)| known == name).map_or(Ok(()), |(_, text)| fs::write(folder.join(name), text))
+        };
+        let mut table = self.inner.to_table();
+        each_trace(&mut table, &name_there)?;
+        let text = if outside.is_empty() { self.inner.to_toml() } else { table.to_string() };
+        Ok(fs::write(folder.join("scenario.toml"), text)?)
     }
 
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -234,6 +254,22 @@ impl Document {
     fn title(&self, py: Python<'_>) -> PyResult<String> {
         self.inner.scenario().map(|scenario| scenario.name).map_err(|error| errors::scenario(py, &error))
     }
+}
+
+/// Calls `change` with the values of all keys called `trace`.
+fn each_trace(table: &mut toml::Table, change: &impl Fn(&mut String) -> io::Result<()>) -> io::Result<()> {
+    for (key, value) in table {
+        match value {
+            toml::Value::String(name) if key == "trace" => change(name)?,
+            toml::Value::Table(inner) => each_trace(inner, change)?,
+            toml::Value::Array(items) => {
+                let mut tables = items.iter_mut().filter_map(toml::Value::as_table_mut);
+                tables.try_for_each(|inner| each_trace(inner, change))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// The values of a key in a sweep.

@@ -119,6 +119,29 @@ def test_the_program_gets_what_was_asked_for(tmp_path: Path, monkeypatch: pytest
     assert len(fl.lab(scenario())) == 1
 
 
+def test_the_program_finds_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Would catch a trace that is looked for elsewhere than in the scenario's folder, and one that the package has."""
+    seen = tmp_path / "seen.json"
+    fake = program(
+        tmp_path,
+        f"json.dump([open(sys.argv[2]).read(), os.listdir(os.path.dirname(sys.argv[2]))], open({str(seen)!r}, 'w'))\n"
+        f"print(json.dumps({{'outcomes': [{outcome()!r}]}}).replace('None', 'null'))\n",
+    )
+    fl.lab("cellular", program=fake)
+    text, files = json.loads(seen.read_text())
+    assert 'trace = "cellular.trace"' in text
+    assert {"scenario.toml", "cellular.trace"} <= set(files)
+    (tmp_path / "own.trace").write_text("1\n2\n")
+    tree = scenario().to_dict()
+    tree["bottleneck"]["rate"] = {"trace": str(tmp_path / "own.trace"), "opportunities": True}
+    text = fl.Scenario.from_dict(tree).to_toml()
+    (tmp_path / "own.toml").write_text(text.replace(f"{tmp_path}/", ""))
+    monkeypatch.chdir(tmp_path)
+    fl.lab("own.toml", program=fake)
+    text, _ = json.loads(seen.read_text())
+    assert fl.Scenario.from_string(text)["bottleneck.rate.trace"] == str(tmp_path / "own.trace")
+
+
 def test_what_goes_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(fl.LabError, match=r"there is no 'fairlane': install a wheel of this package, which has it"):

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -117,6 +118,7 @@ def test_a_scenario_without_flows_is_enough(cli: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(fl.ScenarioError, match=r"bottleneck\.rate"):
         fl.shell(LINK.replace("10mbit", "10mbits"))
     with pytest.raises(fl.MissingFileError):
@@ -127,6 +129,13 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         fl.shell(LINK, queue=3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="scenario"):
         fl.shell(3)  # type: ignore[arg-type]
+    with pytest.raises(fl.ShellError, match="exit code 1"), fl.shell(LINK, program="false"):
+        pass
+    with fl.shell(LINK, program="true") as link:
+        assert [folder.name[:15] for folder in tmp_path.iterdir()] == ["fairlane-shell-"]
+        with pytest.raises(fl.ShellError, match=r"^cwd: .*No such file or directory: 'no-such-folder'"):
+            link.run(["true"], cwd="no-such-folder")
+    assert not list(tmp_path.iterdir())
     monkeypatch.setenv("PATH", "")
     with pytest.raises(fl.ShellError, match="a shell needs the program fairlane"):
         fl.shell(LINK)
@@ -134,11 +143,10 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(fl.ShellError, match="a shell needs Linux"):
         fl.shell(LINK)
     assert issubclass(fl.ShellError, fl.FairlaneError)
-    assert not list(tmp_path.iterdir())
 
 
-def test_the_program_gets_what_was_asked_for(tmp_path: Path) -> None:
-    """Would catch an option that is lost, a changed scenario that is run unchanged, and a warning that nobody sees."""
+def fake_program(tmp_path: Path) -> tuple[Path, Path]:
+    """A program in place of fairlane, and the file in which it writes its arguments and the scenario."""
     outcome = fl.Scenario.figure_3().with_({"duration": "4s", "warmup": "1s"}).run().to_dict()
     (tmp_path / "outcome.json").write_text(json.dumps({"outcomes": [outcome]}))
     seen, fake = tmp_path / "seen.json", tmp_path / "fairlane"
@@ -151,16 +159,23 @@ def test_the_program_gets_what_was_asked_for(tmp_path: Path) -> None:
         "print('out'), sys.exit(0 if sys.argv[-1] == 'true' else 9)\n"
     )
     fake.chmod(0o755)
+    return fake, seen
+
+
+def test_the_program_gets_what_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Would catch an option that is lost, a changed scenario that is run unchanged, and a warning that nobody sees."""
+    monkeypatch.chdir(tmp_path)
+    fake, seen = fake_program(tmp_path)
     asked = {"ecn": True, "cc": "reno", "mtu": 1400, "flows": True, "listen": {8080: 80, "0.0.0.0:81": 81}}
-    link = fl.shell(fl.Scenario.figure_3(), queue="red", seed=5, pcap="p", program=fake, **asked)  # type: ignore[arg-type]
+    link = fl.shell(fl.Scenario.figure_3(), queue="red", seed=5, pcap="p", program="./fairlane", **asked)  # type: ignore[arg-type]
     with link, pytest.warns(UserWarning, match="^it was late$"):
-        done = link.run(["wc", Path("x")], capture_output=True)
+        done = link.run(["wc", Path("x")], cwd="/", capture_output=True)
     assert (done.args, done.returncode, done.stdout) == (["wc", "x"], 9, b"out\n")
     arguments, text = json.loads(seen.read_text())
     assert arguments[0] == "shell"
     assert arguments[arguments.index("--") :] == ["--", "wc", "x"]
-    expected = {"--ecn", "--cc=reno", "--mtu=1400", "--flows", "--listen=8080:80", "--listen=0.0.0.0:81:81", "--pcap=p"}
-    assert expected < set(arguments)
+    expected = {"--ecn", "--cc=reno", "--mtu=1400", "--flows", "--listen=8080:80", "--listen=0.0.0.0:81:81"}
+    assert expected | {f"--pcap={tmp_path / 'p'}"} < set(arguments)
     given = fl.Scenario.from_string(text)
     assert (given["seed"], given["bottleneck.queue.kind"]) == (5, "red")
     assert not Path(arguments[1]).exists()
@@ -168,3 +183,24 @@ def test_the_program_gets_what_was_asked_for(tmp_path: Path) -> None:
     for wrong in ("ls", empty):
         with fl.shell(LINK, program=fake) as link, pytest.raises((TypeError, fl.ArgumentError), match="command"):
             link.run(wrong)
+
+
+def test_a_scenario_finds_its_traces(cli: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Would catch a trace that is looked for elsewhere than in the scenario's folder, and one that the package has."""
+    trace = "".join(f"{ms}\n" for ms in range(1, 101))
+    for name, value in {"own.trace": trace, "day.csv": "time_s,rate_bps\n0,2000000\n60,3000000\n"}.items():
+        (tmp_path / name).write_text(value)
+    (tmp_path / "own.toml").write_text(
+        '[bottleneck]\nrate = { trace = "own.trace", opportunities = true }\ndelay = "5ms"\n'
+        '[bottleneck.reverse]\nrate = { trace = "day.csv", every = "120s" }\ndelay = "5ms"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    for scenario in ("own.toml", "cellular", fl.Scenario.from_toml("leo").with_({"seed": 3})):
+        with fl.shell(scenario, program=cli) as link:
+            assert link.run(["true"]).returncode == 0
+    fake, seen = fake_program(tmp_path)
+    with fl.shell("own.toml", program=fake) as link, pytest.warns(UserWarning, match="late"):
+        link.run(["true"])
+    _, text = json.loads(seen.read_text())
+    assert f'"{tmp_path / "own.trace"}"' in text
+    assert f'"{tmp_path / "day.csv"}"' in text

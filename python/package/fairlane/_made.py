@@ -6,12 +6,12 @@ import csv
 import json
 import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlane import _core, _program
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any
 
     from fairlane.errors import FairlaneError
@@ -28,6 +28,8 @@ INSTALL = (
 def program_of(program: str | os.PathLike[str] | None, whose: str, error: type[FairlaneError]) -> str:
     """The program's path: the one named, that of ``FAIRLANE`` in the environment, the wheel's, or that in ``PATH``.
 
+    It is absolute.
+
     Raises:
         FairlaneError: There is none; it is an ``error``.
     """
@@ -36,7 +38,7 @@ def program_of(program: str | os.PathLike[str] | None, whose: str, error: type[F
     found = shutil.which(name)
     if found is None:
         raise error(f"{whose} needs the program fairlane, and there is no {name!r}: {INSTALL}")
-    return found
+    return str(Path(found).absolute())
 
 
 def outcomes(file: Path, tables: Path) -> list[_core.Outcome]:

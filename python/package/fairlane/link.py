@@ -87,7 +87,7 @@ def shell(  # noqa: PLR0913 - all have defaults but one
         options.append(f"--cc={cc}")
     own = [f"--listen={at}:{port}" for at, port in (listen or {}).items()]
     if pcap is not None:
-        own.append(f"--pcap={os.fsdecode(pcap)}")
+        own.append(f"--pcap={Path(os.fsdecode(pcap)).absolute()}")
     return Shell(_made.program_of(program, "a shell", ShellError), document, options, own)
 
 
@@ -117,7 +117,7 @@ class Shell:
 
     def __init__(self, program: str, document: _core.Document, options: list[str], own: list[str]) -> None:
         self._program = program
-        self._text = document.to_toml()
+        self._document = document
         self._options = options
         # Those of each run alone.
         self._own = own
@@ -130,8 +130,8 @@ class Shell:
             ShellError: It cannot, with the reason, such as the rights of this user.
         """
         self._folder = tempfile.TemporaryDirectory(prefix="fairlane-shell-")
-        Path(self._folder.name, "scenario.toml").write_text(self._text, encoding="utf-8")
         try:
+            self._document.write_into(self._folder.name)
             done = self._start([*self._options, "--quiet"], ["true"], stdin=subprocess.DEVNULL, capture_output=True)
         except BaseException:
             self.__exit__(None, None, None)
@@ -178,7 +178,8 @@ class Shell:
             TypeError: ``command`` is not a list of text and paths.
             ArgumentError: ``command`` is empty.
             StateError: The link is not in a ``with`` statement.
-            ShellError: The link cannot be set up, the program cannot be executed, or the link has failed.
+            ShellError: The link cannot be set up, ``cwd`` cannot be entered, the program cannot be executed, or the
+                link has failed.
             subprocess.TimeoutExpired: The time is over.
         """
         if self._folder is None:
@@ -202,7 +203,9 @@ class Shell:
             for line in made["report"].read_text(encoding="utf-8").splitlines():
                 if line.startswith(_WARNING):
                     warnings.warn(line.removeprefix(_WARNING), stacklevel=2)
-        return Completed(words, done.returncode, done.stdout, done.stderr, Outcome(outcomes[0], self._text))
+        return Completed(
+            words, done.returncode, done.stdout, done.stderr, Outcome(outcomes[0], self._document.to_toml())
+        )
 
     def _start(self, options: list[str], words: list[str], **how: Any) -> subprocess.CompletedProcess[Any]:  # noqa: ANN401 - those of subprocess.run
         """Runs the program ``fairlane`` with a command."""
@@ -213,6 +216,8 @@ class Shell:
         try:
             return subprocess.run(command, check=False, **how)  # noqa: S603 - it is what the user asked for
         except OSError as error:
+            if error.filename != self._program:
+                raise ShellError(f"cwd: {error}") from error
             raise ShellError(f"{self._program} cannot be run: {error}; {_made.INSTALL}") from error
 
 

@@ -100,18 +100,16 @@ def lab(  # noqa: PLR0913 - all have defaults but one
     if kernel is not None:
         options += ["--kernel", os.fsdecode(kernel)]
     with tempfile.TemporaryDirectory(prefix="fairlane-lab-") as folder:
-        file = Path(folder, "scenario.toml")
-        text = document.to_toml()
-        file.write_text(text, encoding="utf-8")
+        document.write_into(folder)
         command = [
             _made.program_of(program, "the lab", LabError),
             "lab",
-            str(file),
+            str(Path(folder, "scenario.toml")),
             *options,
             "--out",
             str(Path(folder, "tables")),
         ]
-        return _outcomes(_Lab(command, Path(folder)), text, progress)
+        return _outcomes(_Lab(command, Path(folder)), document.to_toml(), progress)
 
 
 class _Lab:
