@@ -28,6 +28,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Returns the control of all runs: the first Ctrl-C stops them, the second ends the program at once.
 pub(crate) fn control() -> Result<Arc<Control>, Failure> {
+    control_of("finished work is kept")
+}
+
+/// As [`control`], for work of which the first Ctrl-C leaves what `left` tells.
+pub(crate) fn control_of(left: &'static str) -> Result<Arc<Control>, Failure> {
     let control = Arc::new(Control::with_clock(thread_cpu_s));
     let ours = Arc::clone(&control);
     let handler = move || {
@@ -36,7 +41,7 @@ pub(crate) fn control() -> Result<Arc<Control>, Failure> {
             process::exit(ENDED_BY_SIGINT);
         }
         ours.stop();
-        output::tell("stopping: finished work is kept; press Ctrl-C again to end at once\n");
+        output::tell(&format!("stopping: {left}; press Ctrl-C again to end at once\n"));
     };
     ctrlc::set_handler(handler).map_err(|error| Failure::plain(format!("cannot listen for Ctrl-C: {error}")))?;
     Ok(control)

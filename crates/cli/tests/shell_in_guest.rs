@@ -93,20 +93,24 @@ fn a_command_ends_as_it_does_outside() {
 }
 
 /// Would catch links that become files, scripts without their interpreter, names with spaces that are split, and a file
-/// that is executable though it is not.
+/// that others may read or execute though they may not.
 #[test]
 fn a_folder_comes_along() {
     let Some(kernel) = kernel() else { return };
     let folder = Folder::new();
     fs::create_dir(folder.0.path("a b")).unwrap();
-    folder.script("a b/run", "#!/usr/bin/env -S sh -e\ncat \"$(dirname \"$0\")/link\" \"$1\"\n./text || echo $?\n");
+    folder.script(
+        "a b/run",
+        "#!/usr/bin/env -S sh -e\ncat \"$(dirname \"$0\")/link\" \"$1\"\nstat -c %a \"$1\"\n./text || echo $?\n",
+    );
     folder.0.write("a b/text", "text\n");
     folder.0.write("text", "no program\n");
+    fs::set_permissions(folder.0.path("text"), fs::Permissions::from_mode(0o600)).unwrap();
     symlink("text", folder.0.path("a b/link")).unwrap();
     symlink("..", folder.0.path("a b/up")).unwrap();
-    let options = ["--with", "a b", "--with", "cat", "--with", "dirname", "--with", "text"];
+    let options = ["--with", "a b", "--with", "cat", "--with", "dirname", "--with", "stat", "--with", "text"];
     let (code, out, err) = folder.in_guest(kernel, &options, &["a b/run", "a b/up/text"]);
-    assert_eq!((code, out.as_str()), (Some(0), "text\nno program\n126\n"), "{err}");
+    assert_eq!((code, out.as_str()), (Some(0), "text\nno program\n600\n126\n"), "{err}");
 }
 
 /// Would catch a guest that is booted for nothing, and a message without the name or the remedy.
@@ -114,12 +118,15 @@ fn a_folder_comes_along() {
 fn what_is_missing_is_named() {
     let folder = Folder::new();
     folder.script("lost", "#!/no/such/interpreter\n");
+    symlink("/proc/version", folder.0.path("hidden")).unwrap();
     let nowhere = folder.0.name("no-kernel");
     for (command, code, part) in [
         (&["no-such-program"][..], 127, "cannot execute no-such-program: No such file"),
         (&["./no such program"], 127, "cannot execute ./no such program: No such file"),
         (&["./lost"], 127, "cannot execute ./lost: its interpreter /no/such/interpreter is missing"),
         (&["/"], 126, "cannot execute /: Permission denied"),
+        (&["/proc/self/exe"], 2, "/proc/self/exe: a guest has its own /proc"),
+        (&["./hidden"], 2, "hidden: a guest has its own /proc"),
         (&["true"], 2, "there is no kernel in"),
     ] {
         let (is, _, err) = folder.in_guest(&nowhere, &[], command);
@@ -140,6 +147,7 @@ fn what_a_guest_cannot_do_is_refused() {
         (&["--with", "/proc/self"], &["true"], "a guest has its own /proc"),
         (&["--with", "/"], &["true"], "a guest has its own /dev"),
         (&["--with", "no/such file"], &["true"], "no: No such file"),
+        (&["--server", "/proc/self/exe"], &["true"], "a guest has its own /proc"),
         (&["--server", "no-such-server"], &["true"], "cannot execute no-such-server: No such file"),
         (&["--json", "link.toml"], &["true"], "--json would overwrite link.toml"),
         (&[], &[], "a guest has no terminal"),

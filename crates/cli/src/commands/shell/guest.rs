@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf, absolute};
 use std::process::{Child, Command, Stdio};
@@ -126,7 +126,7 @@ pub(crate) fn execute(args: &ShellArgs) -> Result<(), Failure> {
         limit_s,
     };
     let job = serde_json::to_vec(&GuestJob::Shell(job)).map_err(Failure::plain)?;
-    let control = progress::control()?;
+    let control = progress::control_of("nothing is kept")?;
     let answer = {
         let bar = VirtualSeconds::new(limit_s, 1, false);
         guest.run(&job, scenario.seed, &mut |seconds| {
@@ -169,11 +169,12 @@ pub(super) fn refuse_outside(args: &ShellArgs) -> Result<(), Failure> {
 fn programs(args: &ShellArgs) -> Result<Vec<PathBuf>, Failure> {
     let mut programs = Vec::new();
     if let Some(name) = args.command.first() {
-        programs.push(program(name).map_err(|(reason, code)| cannot_execute(name, &reason, code))?);
+        let path = program(name).map_err(|(reason, code)| cannot_execute(name, &reason, code))?;
+        programs.push(visible(&path)?);
     }
     for name in args.server.iter().filter_map(|server| server.0.first()) {
         let failed = |(reason, _)| ShellError::Server(format!("cannot execute {}: {reason}", name.to_string_lossy()));
-        programs.push(program(name).map_err(failed).map_err(Failure::plain)?);
+        programs.push(visible(&program(name).map_err(failed).map_err(Failure::plain)?)?);
     }
     Ok(programs)
 }
@@ -195,13 +196,20 @@ fn program(name: &OsStr) -> Result<PathBuf, (String, u8)> {
 /// Adds a file, a folder, or a program by its name.
 fn add(guest: &mut Guest, path: &Path) -> Result<(), Failure> {
     let named = if path.exists() { None } else { Guest::find_program(path) };
-    let path = absolute(named.as_deref().unwrap_or(path))
-        .map_err(|error| Failure::plain(format!("--with {}: {error}", path.display())))?;
-    if let Some(own) = MOUNTED.iter().find(|own| path.starts_with(own) || Path::new(own).starts_with(&path)) {
+    guest.add(&visible(named.as_deref().unwrap_or(path))?).map_err(Failure::plain)
+}
+
+/// Returns the absolute path of a file or folder. Refuses one that a folder of the guest's own would hide.
+fn visible(path: &Path) -> Result<PathBuf, Failure> {
+    let path = absolute(path).map_err(|error| Failure::plain(format!("{}: {error}", path.display())))?;
+    let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+    let hides =
+        |own: &&&str| [&path, &target].iter().any(|path| path.starts_with(own) || Path::new(own).starts_with(path));
+    if let Some(own) = MOUNTED.iter().find(hides) {
         let message = format!("{}: a guest has its own {own}", path.display());
         return Err(Failure::new(message, "copy it into another folder, and name that"));
     }
-    guest.add(&path).map_err(Failure::plain)
+    Ok(path)
 }
 
 /// Returns the arguments for the inside. A scenario from `stream` comes on standard input there.
@@ -231,8 +239,8 @@ fn environment(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString
     passed
 }
 
-/// Writes what has come back.
-fn deliver(answer: &[u8], outputs: &[PathBuf], limit_s: f64) -> Result<(), Failure> {
+/// Returns how the command ended, its standard output and error, and the outputs, of the answer that [`encoded`] made.
+fn parts(answer: &[u8]) -> Result<(End, [&[u8]; 2], Vec<Option<&[u8]>>), Failure> {
     let broken = || Failure::plain("the guest's answer is broken");
     let end = answer.iter().position(|byte| *byte == b'\n').ok_or_else(broken)?;
     let (head, mut rest) = answer.split_at(end + 1);
@@ -243,8 +251,13 @@ fn deliver(answer: &[u8], outputs: &[PathBuf], limit_s: f64) -> Result<(), Failu
         parts.push(length.map(|_| part.0));
         rest = part.1;
     }
-    let (said, files) = parts.split_at_checked(2).ok_or_else(broken)?;
-    let [said_out, said_err] = [said[0], said[1]].map(Option::unwrap_or_default);
+    let (said, files) = parts.split_first_chunk().ok_or_else(broken)?;
+    Ok((end, said.map(Option::unwrap_or_default), files.to_vec()))
+}
+
+/// Writes what has come back.
+fn deliver(answer: &[u8], outputs: &[PathBuf], limit_s: f64) -> Result<(), Failure> {
+    let (end, [said_out, said_err], files) = parts(answer)?;
     let printed = io::stdout().lock().write_all(said_out).and_then(|()| io::stdout().flush());
     // Without standard error nobody can be told.
     let _ = io::stderr().lock().write_all(said_err);
@@ -275,8 +288,16 @@ fn deliver(answer: &[u8], outputs: &[PathBuf], limit_s: f64) -> Result<(), Failu
 
 /// Does a job, as the first process of a guest.
 pub(crate) fn answer(job: &ShellJob, progress: &mut Progress<'_>) -> Vec<u8> {
-    let failed = |error: io::Error| (End::Failed(error.to_string()), Vec::new());
     let (end, parts) = run(job, progress).unwrap_or_else(failed);
+    encoded(end, parts)
+}
+
+/// What comes back if the command could not be run.
+fn failed(error: io::Error) -> (End, Vec<Option<Vec<u8>>>) {
+    (End::Failed(error.to_string()), vec![None, None])
+}
+
+fn encoded(end: End, parts: Vec<Option<Vec<u8>>>) -> Vec<u8> {
     let lengths = parts.iter().map(|part| part.as_ref().map(|part| part.len() as u64)).collect();
     let mut answer = serde_json::to_vec(&Head { end, lengths }).unwrap_or_default();
     answer.push(b'\n');
@@ -296,14 +317,34 @@ fn run(job: &ShellJob, progress: &mut Progress<'_>) -> io::Result<(End, Vec<Opti
     let end = wait(&mut child, job.limit_s, progress)?;
     let said = said.into_iter().flatten().map(|reader| reader.join().ok());
     let mut parts: Vec<Option<Vec<u8>>> = said.collect();
-    if matches!(end, End::Code(_)) {
-        let outputs = job.outputs.iter().map(|path| Path::new(&job.folder).join(path));
-        parts.extend(outputs.map(|path| fs::read(path).ok()));
-    }
-    if parts.iter().flatten().map(Vec::len).sum::<usize>() > MOST_BACK {
+    let Some(room) = MOST_BACK.checked_sub(parts.iter().flatten().map(Vec::len).sum()) else {
         return Ok((End::TooMuch, vec![None, None]));
+    };
+    if matches!(end, End::Code(_)) {
+        match outputs(job.outputs.iter().map(|path| Path::new(&job.folder).join(path)), room as u64) {
+            Ok(outputs) => parts.extend(outputs),
+            Err(end) => return Ok((end, parts)),
+        }
     }
     Ok((end, parts))
+}
+
+/// Reads the outputs that are there, if all have at most `room` bytes.
+fn outputs(paths: impl Iterator<Item = PathBuf>, mut room: u64) -> Result<Vec<Option<Vec<u8>>>, End> {
+    let mut outputs = Vec::new();
+    for path in paths {
+        let failed = |error| End::Failed(format!("{}: {error}", path.display()));
+        let length = match fs::metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                outputs.push(None);
+                continue;
+            }
+            file => file.map_err(failed)?.len(),
+        };
+        room = room.checked_sub(length).ok_or(End::TooMuch)?;
+        outputs.push(Some(fs::read(&path).map_err(failed)?));
+    }
+    Ok(outputs)
 }
 
 /// Reads a pipe to its end, or more than may come back.
@@ -377,6 +418,37 @@ mod tests {
             inner("shell /dev/fd/9 --in=guest -- cat /dev/fd/9", Some("/dev/fd/9")),
             words("shell - -- cat /dev/fd/9")
         );
+    }
+
+    /// Would catch the reason of a failure that is lost for what does not come back with it.
+    #[test]
+    fn an_answer_is_read_as_it_was_made() {
+        let (end, lost) = failed(io::Error::other("no room"));
+        let answer = encoded(end, lost);
+        let (end, said, files) = parts(&answer).expect("it is whole");
+        assert_eq!((end, said, files), (End::Failed("no room".to_owned()), [&[][..]; 2], vec![]));
+        let came = [Some("out\n"), Some("err"), None, Some(""), Some("{}")];
+        let answer = encoded(End::Code(7), came.map(|part| part.map(|text| text.as_bytes().to_vec())).to_vec());
+        let (end, said, files) = parts(&answer).expect("it is whole");
+        assert_eq!((end, said), (End::Code(7), [&b"out\n"[..], b"err"]));
+        assert_eq!(files, [None, Some(&b""[..]), Some(b"{}")]);
+        assert!(parts(&answer[..answer.len() - 1]).is_err());
+    }
+
+    /// Would catch a file that is read although it is too large, and one that is there and cannot be read.
+    #[test]
+    fn outputs_come_back_whole_or_the_reason_does() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [one, huge] = ["one", "huge"].map(|name| folder.path().join(name));
+        fs::write(&one, [7; 600]).expect("it is written");
+        File::create(&huge).and_then(|file| file.set_len(1 << 40)).expect("a file with a hole");
+        let read = |paths: &[&Path]| outputs(paths.iter().map(|path| path.to_path_buf()), 1000);
+        assert_eq!(read(&[&folder.path().join("none"), &one]), Ok(vec![None, Some(vec![7; 600])]));
+        assert_eq!(read(&[&one, &one]), Err(End::TooMuch));
+        assert_eq!(read(&[&huge]), Err(End::TooMuch));
+        let below = one.join("below");
+        let failed = End::Failed(format!("{}: {}", below.display(), io::Error::from_raw_os_error(nix::libc::ENOTDIR)));
+        assert_eq!(read(&[&below]), Err(failed));
     }
 
     #[test]
