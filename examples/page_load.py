@@ -45,7 +45,7 @@ class Site(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:  # noqa: N802 - as its base has it
+    def do_GET(self) -> None:
         body = PAGE if self.path == "/" else OBJECT
         self.send_response(200)
         self.send_header("Content-Type", "text/html" if self.path == "/" else "image/png")
