@@ -80,7 +80,7 @@ def main(queues: list[str]) -> dict[str, float]:
         if done.returncode:
             sys.exit(done.stderr)
         seconds[queue] = float(done.stdout)
-        delay = done.outcome.queues[1]["delay_s"]["mean"]
+        delay = done.outcome.queue("bottleneck/reverse")["delay_s"]["mean"]
         print(f"{queue:<10} {seconds[queue]:6.2f} s {1000 * delay:13.0f} ms")
     site.shutdown()
     return seconds
