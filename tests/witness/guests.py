@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+SCENARIO = "tests/witness/traffic.toml"
 PROGRAM = str(ROOT / "target/release/fairlane")
 
 
-def run(program: str, scenario: str, place: Path, settings: dict[str, object], words: list[str]) -> None:
-    """Runs the scenario with other settings, and keeps the results in `place` once they are whole."""
+def run(program: str, place: Path, settings: dict[str, object], words: list[str]) -> None:
+    """Runs the traffic with other settings, and keeps the results in `place` once they are whole."""
     if place.exists():
         return
     place.parent.mkdir(parents=True, exist_ok=True)
     sys.stderr.write(f"{place.stem}\n")
     changed = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    whole = [program, "lab", scenario, "--in", "guest", *words, *changed, "--json"]
+    whole = [program, "lab", SCENARIO, "--in", "guest", *words, *changed, "--json"]
     done = subprocess.run(whole, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode != 0:
         sys.exit(f"{place.parent.name}: {place.stem}: {done.stderr.strip()}")

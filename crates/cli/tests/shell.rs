@@ -250,8 +250,9 @@ fn a_server_runs_at_the_far_end() {
     // It listens a second later than it starts.
     let late = format!("sh -c 'sleep 1; exec \"$@\"' sh {server}");
     let inside = format!("say gateway:{free} hello");
+    // A port of the shell's own is no sign that the server listens.
     for server in [&server, &late] {
-        let options = ["--quiet", &file, "--server", server];
+        let options = ["--quiet", &file, "--listen", "0:9", "--server", server];
         let Some(output) = shell_in(&options, &inside::command(), &[("FAIRLANE_INSIDE", &inside)]) else { return };
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.contains("answer: served") && !said.contains("serving"), "{output:?}");
@@ -266,6 +267,34 @@ fn a_server_runs_at_the_far_end() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && said.contains(part), "{said}");
     }
+}
+
+/// Would catch a shell that waits for its own socket, which the command has removed, and one that removes a file that
+/// is not its own.
+#[test]
+fn a_command_may_remove_the_socket_of_top() {
+    let place = started::place();
+    let file = scenario(&place, "a.toml", "rate = \"10mbit\"\ndelay = \"1ms\"", "delay = \"1ms\"");
+    let socket = place.name("s");
+    let script = format!("sleep 1.5; rm {socket}; echo kept > {socket}");
+    let Some(output) = shell(&["--quiet", "--top", &socket, &file], &["timeout", "20", "sh", "-c", &script]) else {
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(fs::read_to_string(&socket).unwrap(), "kept\n");
+}
+
+/// A server that ends by itself is told of. Would catch refused connections without a word.
+#[test]
+fn a_server_that_ends_first_is_told_of() {
+    let place = started::place();
+    let file = scenario(&place, "a.toml", "rate = \"10mbit\"\ndelay = \"1ms\"", "delay = \"1ms\"");
+    let server = "timeout 1 python3 -m http.server --bind 127.0.0.1 0";
+    let Some(output) = shell(&[&file, "--server", server], &["sleep", "2"]) else { return };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("warning: the server (--server) ended before"), "{said}");
+    let Some(output) = shell(&[&file, "--server", server], &["true"]) else { return };
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("ended before"), "{output:?}");
 }
 
 /// Would catch processes that outlive the shell, and with them its namespaces: whoever is killed, all others end.

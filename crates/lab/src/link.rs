@@ -30,13 +30,13 @@ pub fn check_link(link: &Link) -> Result<(), Unsupported> {
 /// Checks that the link of a discipline of the kernel can be `side`.
 pub(crate) fn check_kernel_side(link: &Link, LinkSide { wire, .. }: &LinkSide) -> Result<(), Unsupported> {
     let keys = [
-        ("rate", wire.rates.is_some()),
-        ("policer", wire.policer.is_some()),
-        ("aggregation", wire.aggregation.is_some()),
+        ("rate", wire.rates.is_some(), "has one rate"),
+        ("policer", wire.policer.is_some(), "has no policer"),
+        ("aggregation", wire.aggregation.is_some(), "sends packets one by one"),
     ];
-    let Some((key, _)) = keys.into_iter().find(|(_, there)| *there) else { return Ok(()) };
+    let Some((key, _, why)) = keys.into_iter().find(|(_, there, _)| *there) else { return Ok(()) };
     let help = "measure the library's discipline, or simulate it: fairlane run";
-    Err(Unsupported::new(&of_link(link, key), "a link with a discipline of the kernel has one rate", help))
+    Err(Unsupported::new(&of_link(link, key), format!("a link with a discipline of the kernel {why}"), help))
 }
 
 /// Returns the place of a link's key in the scenario file.

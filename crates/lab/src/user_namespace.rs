@@ -7,7 +7,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid, getegid, geteuid};
 
 /// A setting of the kernel that forbids user namespaces, the value with which it does, and the remedy.
-const SETTINGS: [(&str, &str, &str); 3] = [
+const SETTINGS: [(&str, &str, &str); 4] = [
     (
         "kernel/apparmor_restrict_unprivileged_userns",
         "1",
@@ -20,6 +20,7 @@ const SETTINGS: [(&str, &str, &str); 3] = [
         "only root may create user namespaces: as root, sysctl kernel.unprivileged_userns_clone=1",
     ),
     ("user/max_user_namespaces", "0", "user namespaces are disabled: as root, sysctl user.max_user_namespaces=15000"),
+    ("user/max_net_namespaces", "0", "network namespaces are disabled: as root, sysctl user.max_net_namespaces=15000"),
 ];
 
 /// The usual reason if no setting forbids it.

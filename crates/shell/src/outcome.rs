@@ -58,6 +58,7 @@ pub(crate) fn outcome(scenario: &Scenario, code: u8, results: LinkResults, retra
         signalled: results.signalled,
         capture_failed: results.capture_failed,
         flows: Vec::new(),
+        server_ended: false,
     }
 }
 

@@ -127,6 +127,8 @@ pub struct Ended {
     pub signalled: [Signalled; 2],
     /// The reason why the capture lacks packets, such as a full disk; `None` if it has all, or none was asked for.
     pub capture_failed: Option<io::Error>,
+    /// The [server](Options::server) ended before the command.
+    pub server_ended: bool,
     /// The scenario's own flows, by their counts at both ends; none unless [`Options::flows`] asks for them.
     pub flows: Vec<HostedCounts>,
 }
@@ -147,7 +149,6 @@ impl Shell {
     /// The namespaces cannot be created, the command cannot be executed, or the link has failed.
     pub fn run(&self, command: &[OsString], follow: Option<Follow<'_>>) -> Result<Ended, ShellError> {
         let addresses = Addresses::here();
-        let served = self.served(addresses)?;
         let has_ipv6 = UdpSocket::bind("[::]:0").and_then(|socket| socket.connect("[2000::1]:9")).is_ok();
         let destinations = Destinations::new(addresses, resolver());
         let tcp = TcpSettings { ecn: self.options.ecn, congestion: self.options.congestion.clone() };
@@ -159,6 +160,8 @@ impl Shell {
         let mut inside = Inside::create(&interior)?;
         let server = &self.options.server;
         let server = (!server.is_empty()).then(|| Server::start(server)).transpose()?;
+        // After the server, which would have these sockets too.
+        let served = self.served(addresses)?;
         // The command has the mask from before. From here on signals are read.
         let signals: SigSet = FOR_COMMAND.into_iter().collect();
         let before = signals.thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(setup("signals"))?;
@@ -173,13 +176,15 @@ impl Shell {
         let counts = flows.map_or(Ok(Vec::new()), RunningFlows::stop);
         let results = running.stop();
         follower.pass_on();
+        let server_ended = server.as_ref().is_some_and(Server::has_ended);
         server.into_iter().for_each(Server::end);
         if in_foreground {
             restore_terminal();
         }
+        forget(&signals).map_err(setup("signals"))?;
         before.thread_set_mask().map_err(setup("signals"))?;
         let (results, retransmitted) = results?;
-        Ok(Ended { flows: counts?, ..outcome(&self.plan.scenario, ended?, results, &retransmitted) })
+        Ok(Ended { flows: counts?, server_ended, ..outcome(&self.plan.scenario, ended?, results, &retransmitted) })
     }
 
     /// Opens the ports that lead inside.
@@ -343,6 +348,14 @@ fn pass_on(signals: &SignalFd, to: Pid) {
             let _ = kill(to, signal);
         }
     }
+}
+
+/// Forgets the signals that came after the command's end: there is nobody to pass them on to, and the results are to be
+/// kept.
+fn forget(signals: &SigSet) -> nix::Result<()> {
+    let waiting = SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    while let Ok(Some(_)) = waiting.read_signal() {}
+    Ok(())
 }
 
 /// Raises this process's limit of open files as far as it may: each connection has two here.

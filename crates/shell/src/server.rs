@@ -82,11 +82,20 @@ impl Server {
         while !self.has_message() && now().since(began) < FAREWELL {}
     }
 
-    /// Waits for a moment, and returns true if its first process has a message, or has ended.
+    /// Returns `true` if it has ended by itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.look(PollTimeout::ZERO)
+    }
+
+    /// Waits for a moment, and returns `true` if its first process has a message, or has ended.
     fn has_message(&self) -> bool {
+        self.look(PollTimeout::from(LOOK_MS))
+    }
+
+    fn look(&self, most: PollTimeout) -> bool {
         let mut ready = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
         // An interrupted wait is repeated.
-        let _ = poll(&mut ready, PollTimeout::from(LOOK_MS));
+        let _ = poll(&mut ready, most);
         ready[0].any() == Some(true)
     }
 
@@ -94,7 +103,11 @@ impl Server {
         let Ok(namespace) = fs::read_link(format!("/proc/{}/ns/pid", self.0.pid)) else { return false };
         let waiting: Vec<PathBuf> = TABLES.iter().flat_map(|(table, state)| waiting(table, state)).collect();
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|process| process.path());
-        let own = |process: &Path| fs::read_link(process.join("ns/pid")).is_ok_and(|other| other == namespace);
+        // The first process has what it inherited from this one.
+        let first = PathBuf::from(format!("/proc/{}", self.0.pid));
+        let own = |process: &Path| {
+            *process != first && fs::read_link(process.join("ns/pid")).is_ok_and(|other| other == namespace)
+        };
         let has_one = |process: PathBuf| {
             let mut files = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
             files.any(|file| fs::read_link(file.path()).is_ok_and(|socket| waiting.contains(&socket)))

@@ -26,8 +26,8 @@ use super::shared::{Disciplines, GuestChoice, Overrides, PageFile, SeriesFile, d
 /// of the signal that ended it; 127 if there is no such command; 2 if the shell could not be started.
 #[derive(Debug, Args)]
 pub(crate) struct ShellArgs {
-    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; with one link. `duration` and
-    /// [[flows]] may be left out
+    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; with one link. The keys
+    /// `duration` and `flows` may be left out
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
@@ -49,7 +49,7 @@ pub(crate) struct ShellArgs {
 
     /// Run this server where `gateway` leads, as long as the command runs, which starts when the server listens
     #[arg(long, value_name = "COMMAND", value_parser = words, value_hint = ValueHint::CommandString)]
-    pub(crate) server: Option<Words>,
+    pub(crate) server: Option<Box<[OsString]>>,
 
     /// Let a port of this host lead to a port inside, as 8080:80 or 0.0.0.0:8080:80; repeatable [default address:
     /// 127.0.0.1]
@@ -119,14 +119,10 @@ pub(crate) struct ShellArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// The words of a command.
-#[derive(Clone, Debug)]
-pub(crate) struct Words(pub(crate) Vec<OsString>);
-
 /// Splits a command into words, as a shell does.
-fn words(text: &str) -> Result<Words, String> {
+fn words(text: &str) -> Result<Box<[OsString]>, String> {
     match shlex::split(text) {
-        Some(words) if !words.is_empty() => Ok(Words(words.into_iter().map(OsString::from).collect())),
+        Some(words) if !words.is_empty() => Ok(words.into_iter().map(OsString::from).collect()),
         Some(_) => Err("there is no command".to_owned()),
         None => Err("a quote is not closed".to_owned()),
     }
@@ -149,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_command_is_split_into_words() {
-        let split = |text| words(text).map(|words| words.0.join("|".as_ref()).into_string().unwrap());
+        let split = |text| words(text).map(|words| words.join("|".as_ref()).into_string().unwrap());
         assert_eq!(split("sh -c 'a  b' c\\ d"), Ok("sh|-c|a  b|c d".to_owned()));
         assert!(split("").is_err() && split("sh 'a").is_err());
     }

@@ -84,7 +84,7 @@ impl ShellCommand {
             flows: args.flows,
             pcap: args.pcap.clone(),
             listen,
-            server: args.server.as_ref().map_or_else(Vec::new, |server| server.0.clone()),
+            server: args.server.as_deref().unwrap_or_default().to_vec(),
         };
         let shell = |(kind, scenario): (Option<Kind>, Scenario)| match Shell::new(&scenario, options.clone()) {
             Ok(shell) => Ok(PreparedShell { kind, scenario, shell }),

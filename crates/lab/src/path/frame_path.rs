@@ -89,7 +89,8 @@ impl<M: LinkObserver<LinkPacket>> FramePath<M> {
     ) -> io::Result<bool> {
         let Self { frames, chain, lateness, other, known, .. } = self;
         chain.advance(*known);
-        while let Some((due, Tagged { packet, .. })) = chain.pop(*known) {
+        // A time stamp may be ahead of the clock, and with it the known time.
+        while let Some((due, Tagged { packet, .. })) = chain.pop(now.min(*known)) {
             lateness.add(now.since(due));
             let (id, flow) = (packet.id, packet.flow_id());
             frames.change(packet);

@@ -235,7 +235,7 @@ impl Way for KernelDirection {
     }
 
     fn lost_outside(&mut self) -> u64 {
-        self.entrance.overrun() + self.exit.overrun() + self.exit.refused()
+        self.entrance.overrun() + self.entrance.refused() + self.exit.overrun() + self.exit.refused()
     }
 
     fn start(&mut self, now: Time) {

@@ -151,13 +151,22 @@ impl Port {
         if self.pending {
             return Ok(false);
         }
+        self.send_now(frame).map(|sent| sent.is_ok())
+    }
+
+    /// Sends a frame of [`send_gso`](Self::send_gso) to the interface's discipline, which may drop it. Returns `false`
+    /// if the socket's buffer has no room for it, which packets fill while they are in the discipline.
+    pub(crate) fn send_through_queue(&mut self, frame: &[u8]) -> io::Result<bool> {
+        self.send_now(frame).map(|sent| sent != Err(Errno::EAGAIN))
+    }
+
+    fn send_now(&self, frame: &[u8]) -> io::Result<nix::Result<()>> {
         match send(self.gso_socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT) {
-            Ok(_) => Ok(true),
-            Err(Errno::ENXIO | Errno::ENODEV) => {
-                check_index(&self.interface.name, self.interface.index).map(|()| false)
+            Err(gone @ (Errno::ENXIO | Errno::ENODEV)) => {
+                check_index(&self.interface.name, self.interface.index).map(|()| Err(gone))
             }
-            // No room, no link, or a frame that the kernel finds invalid.
-            Err(_) => Ok(false),
+            // If it failed: no room, no link, or a frame that the kernel finds invalid.
+            sent => Ok(sent.map(drop)),
         }
     }
 

@@ -112,10 +112,10 @@ impl FrameStore {
         Ok(())
     }
 
-    /// Sends the frame `number` to the queue discipline of `to`, which may drop it, and removes it. From a ring, the
-    /// kernel would send a frame again that the discipline has dropped.
+    /// Sends the frame `number` to the queue discipline of `to`, which may drop it, and removes it. A frame is refused
+    /// if the buffer of the socket is full. From a ring, the kernel would send one again that the discipline dropped.
     pub(crate) fn send_through_queue(&mut self, number: u32, to: &mut Port) -> io::Result<()> {
-        to.send_gso(self.waiting.get(number))?;
+        self.counts.refused += u64::from(!to.send_through_queue(self.waiting.get(number))?);
         self.waiting.remove(number);
         Ok(())
     }

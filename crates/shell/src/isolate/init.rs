@@ -10,7 +10,7 @@ use fairlane_linux::rtnetlink::{Route, RouteSocket};
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, getegid};
+use nix::unistd::{Pid, getegid, setpgid};
 
 use super::files::{arrange, mount_processes};
 use super::{INTERFACE, Interior, Message, Network};
@@ -37,6 +37,10 @@ pub(super) fn run(mut channel: UnixStream, interior: &Interior) -> ! {
 fn work(channel: &mut UnixStream, interior: &Interior) -> Result<u8, Message> {
     let failed = |step: &'static str| move |error: io::Error| Message::Failed(format!("{step}: {error}"));
     die_with_parent().map_err(io::Error::from).map_err(failed("a signal of the parent's end"))?;
+    if interior.network.is_none() {
+        // A server is no part of the terminal's job: Ctrl-C is for the command.
+        setpgid(Pid::from_raw(0), Pid::from_raw(0)).map_err(io::Error::from).map_err(failed("a process group"))?;
+    }
     // If the parent has ended already, or gives up, the channel is closed.
     channel.read_exact(&mut [0]).map_err(|_| Message::Failed("the parent has ended".to_owned()))?;
     mount_processes().map_err(failed("the processes inside"))?;

@@ -172,7 +172,7 @@ fn programs(args: &ShellArgs) -> Result<Vec<PathBuf>, Failure> {
         let path = program(name).map_err(|(reason, code)| cannot_execute(name, &reason, code))?;
         programs.push(visible(&path)?);
     }
-    for name in args.server.iter().filter_map(|server| server.0.first()) {
+    for name in args.server.iter().filter_map(|server| server.first()) {
         let failed = |(reason, _)| ShellError::Server(format!("cannot execute {}: {reason}", name.to_string_lossy()));
         programs.push(visible(&program(name).map_err(failed).map_err(Failure::plain)?)?);
     }

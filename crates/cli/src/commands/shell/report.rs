@@ -42,6 +42,9 @@ pub(super) fn text(ended: &Ended, quiet: bool) -> String {
     if let Some(error) = &ended.capture_failed {
         let _ = writeln!(text, "warning: the capture (--pcap) is partial: {error}");
     }
+    if ended.server_ended {
+        text += "warning: the server (--server) ended before the command\n";
+    }
     if *lost_frames > 0 {
         let _ =
             writeln!(text, "warning: {lost_frames} packets were lost outside of the link: the machine was too slow");

@@ -2,7 +2,8 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use fairlane_console::Failure;
+use fairlane_console::{Failure, Stopwatch};
 use fairlane_outcome::{FlowSample, QueueSample};
 use fairlane_qdisc::{Count, Counters, Reason};
 use fairlane_scenario::{LinkSide, Scenario};
 use fairlane_shell::{DelayHistogram, LinkSample};
+use nix::sys::socket::{Shutdown, shutdown};
 use serde_json::{Map, Value, json};
 
 /// The longest time for a request and its answer.
@@ -33,6 +35,10 @@ pub(super) struct StateSocket<'a> {
     /// By number: the name, the direction and the counts.
     flows: Vec<(String, usize, FlowSample)>,
     shared: Arc<Shared>,
+    /// The file of the socket, by its device and inode: someone may have replaced it.
+    made: (u64, u64),
+    /// Wakes the thread at the end.
+    end: UnixListener,
     /// Until the first sample; threads may not start before.
     listener: Option<UnixListener>,
     thread: Option<JoinHandle<()>>,
@@ -56,9 +62,11 @@ impl<'a> StateSocket<'a> {
         }
         let listener = UnixListener::bind(path).map_err(failed)?;
         fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
+        let made = inode(path).map_err(failed)?;
+        let end = listener.try_clone().map_err(failed)?;
         let link = &scenario.links[0];
         let (sides, shared) = ([&link.forward, &link.reverse], Arc::default());
-        Ok(Self { path, sides, flows: Vec::new(), shared, listener: Some(listener), thread: None })
+        Ok(Self { path, sides, flows: Vec::new(), shared, made, end, listener: Some(listener), thread: None })
     }
 
     /// Answers with this sample from now on.
@@ -123,14 +131,21 @@ impl<'a> StateSocket<'a> {
 impl Drop for StateSocket<'_> {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Release);
-        // Wakes the thread. Without one nobody listens.
-        drop(UnixStream::connect(self.path));
+        // Wakes the thread.
+        let _ = shutdown(self.end.as_raw_fd(), Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        // It may be gone.
-        let _ = fs::remove_file(self.path);
+        if inode(self.path).is_ok_and(|there| there == self.made) {
+            // It may be gone now.
+            let _ = fs::remove_file(self.path);
+        }
     }
+}
+
+/// Returns the device and the inode of the file at `path`.
+fn inode(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|file| (file.dev(), file.ino()))
 }
 
 /// Answers each request with the state.
@@ -145,11 +160,13 @@ fn answer_all(listener: &UnixListener, shared: &Shared) {
 }
 
 fn answer(mut client: UnixStream, shared: &Shared) -> io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
+    let watch = Stopwatch::start();
     client.set_write_timeout(Some(PATIENCE))?;
     let mut request = [0; 4096];
     let mut read = 0;
     while !request[..read].windows(4).any(|end| end == b"\r\n\r\n") {
+        let rest = PATIENCE.checked_sub(Duration::from_secs_f64(watch.elapsed_s())).filter(|rest| !rest.is_zero());
+        client.set_read_timeout(Some(rest.ok_or(io::ErrorKind::TimedOut)?))?;
         match client.read(&mut request[read..])? {
             0 => return Ok(()),
             more => read += more,
