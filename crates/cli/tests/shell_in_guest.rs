@@ -78,16 +78,23 @@ fn said(output: &Output) -> (Option<i32>, String, String) {
 }
 
 /// Would catch an exit code, a stream, a folder or a variable that is not the command's own, a command that waits for
-/// input, and a signal that is lost.
+/// input, a signal that is lost, and a file that does not come back.
 #[test]
 fn a_command_ends_as_it_does_outside() {
     let Some(kernel) = kernel() else { return };
     let folder = Folder::new();
     let script = "cat; echo out; echo err >&2; pwd; echo $LC_TIME $(date +%Y-%m-%d) > /dev/stdout; exit 7";
-    let (code, out, err) = folder.in_guest(kernel, &["--with", "cat", "--with", "date"], &["sh", "-c", script]);
+    let options = "--with cat --with date --json j.json --pcap p.pcap --html h.html --series s.csv --flent f.flent.gz \
+                   --report r.txt --out dir";
+    let options: Vec<&str> = options.split(' ').collect();
+    let (code, out, err) = folder.in_guest(kernel, &options, &["sh", "-c", script]);
     let here = fs::canonicalize(folder.0.path("")).unwrap();
     assert_eq!((code, err.as_str()), (Some(7), "err\n"), "{out}");
     assert_eq!(out, format!("out\n{}\nC 2020-01-01\n", here.display()));
+    let files = "j.json p.pcap h.html s.queues.csv s.flows.csv f.flent.gz r.txt dir/outcomes.json dir/queues.csv";
+    for file in files.split(' ') {
+        assert!(fs::metadata(folder.0.path(file)).is_ok_and(|file| file.len() > 0), "{file}");
+    }
     let (code, out, err) = folder.in_guest(kernel, &[], &["sh", "-c", "echo up; kill -TERM $$"]);
     assert_eq!((code, out.as_str(), err.as_str()), (Some(128 + 15), "up\n", ""));
 }

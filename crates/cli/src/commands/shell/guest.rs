@@ -239,25 +239,36 @@ fn environment(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString
     passed
 }
 
-/// Returns how the command ended, its standard output and error, and the outputs, of the answer that [`encoded`] made.
-fn parts(answer: &[u8]) -> Result<(End, [&[u8]; 2], Vec<Option<&[u8]>>), Failure> {
-    let broken = || Failure::plain("the guest's answer is broken");
-    let end = answer.iter().position(|byte| *byte == b'\n').ok_or_else(broken)?;
-    let (head, mut rest) = answer.split_at(end + 1);
-    let Head { end, lengths } = serde_json::from_slice(head).map_err(Failure::plain)?;
-    let mut parts = Vec::new();
-    for length in lengths {
-        let part = rest.split_at_checked(length.unwrap_or(0) as usize).ok_or_else(broken)?;
-        parts.push(length.map(|_| part.0));
-        rest = part.1;
+/// What has come back.
+#[derive(Debug)]
+struct Answer<'a> {
+    end: End,
+    /// Standard output and standard error.
+    said: [&'a [u8]; 2],
+    outputs: Vec<Option<&'a [u8]>>,
+}
+
+impl<'a> Answer<'a> {
+    /// Reads what [`encoded`] made.
+    fn read(bytes: &'a [u8]) -> Result<Self, Failure> {
+        let broken = || Failure::plain("the guest's answer is broken");
+        let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(broken)?;
+        let (head, mut rest) = bytes.split_at(end + 1);
+        let Head { end, lengths } = serde_json::from_slice(head).map_err(Failure::plain)?;
+        let mut parts = Vec::new();
+        for length in lengths {
+            let part = rest.split_at_checked(length.unwrap_or(0) as usize).ok_or_else(broken)?;
+            parts.push(length.map(|_| part.0));
+            rest = part.1;
+        }
+        let (said, outputs) = parts.split_first_chunk().ok_or_else(broken)?;
+        Ok(Self { end, said: said.map(Option::unwrap_or_default), outputs: outputs.to_vec() })
     }
-    let (said, files) = parts.split_first_chunk().ok_or_else(broken)?;
-    Ok((end, said.map(Option::unwrap_or_default), files.to_vec()))
 }
 
 /// Writes what has come back.
 fn deliver(answer: &[u8], outputs: &[PathBuf], limit_s: f64) -> Result<(), Failure> {
-    let (end, [said_out, said_err], files) = parts(answer)?;
+    let Answer { end, said: [said_out, said_err], outputs: files } = Answer::read(answer)?;
     let printed = io::stdout().lock().write_all(said_out).and_then(|()| io::stdout().flush());
     // Without standard error nobody can be told.
     let _ = io::stderr().lock().write_all(said_err);
@@ -288,12 +299,12 @@ fn deliver(answer: &[u8], outputs: &[PathBuf], limit_s: f64) -> Result<(), Failu
 
 /// Does a job, as the first process of a guest.
 pub(crate) fn answer(job: &ShellJob, progress: &mut Progress<'_>) -> Vec<u8> {
-    let (end, parts) = run(job, progress).unwrap_or_else(failed);
+    let (end, parts) = run(job, progress).unwrap_or_else(|error| failed(&error));
     encoded(end, parts)
 }
 
 /// What comes back if the command could not be run.
-fn failed(error: io::Error) -> (End, Vec<Option<Vec<u8>>>) {
+fn failed(error: &io::Error) -> (End, Vec<Option<Vec<u8>>>) {
     (End::Failed(error.to_string()), vec![None, None])
 }
 
@@ -423,16 +434,16 @@ mod tests {
     /// Would catch the reason of a failure that is lost for what does not come back with it.
     #[test]
     fn an_answer_is_read_as_it_was_made() {
-        let (end, lost) = failed(io::Error::other("no room"));
+        let (end, lost) = failed(&io::Error::other("no room"));
         let answer = encoded(end, lost);
-        let (end, said, files) = parts(&answer).expect("it is whole");
-        assert_eq!((end, said, files), (End::Failed("no room".to_owned()), [&[][..]; 2], vec![]));
+        let Answer { end, said, outputs } = Answer::read(&answer).expect("it is whole");
+        assert_eq!((end, said, outputs), (End::Failed("no room".to_owned()), [&[][..]; 2], vec![]));
         let came = [Some("out\n"), Some("err"), None, Some(""), Some("{}")];
         let answer = encoded(End::Code(7), came.map(|part| part.map(|text| text.as_bytes().to_vec())).to_vec());
-        let (end, said, files) = parts(&answer).expect("it is whole");
+        let Answer { end, said, outputs } = Answer::read(&answer).expect("it is whole");
         assert_eq!((end, said), (End::Code(7), [&b"out\n"[..], b"err"]));
-        assert_eq!(files, [None, Some(&b""[..]), Some(b"{}")]);
-        assert!(parts(&answer[..answer.len() - 1]).is_err());
+        assert_eq!(outputs, [None, Some(&b""[..]), Some(b"{}")]);
+        assert!(Answer::read(&answer[..answer.len() - 1]).is_err());
     }
 
     /// Would catch a file that is read although it is too large, and one that is there and cannot be read.
