@@ -12,7 +12,11 @@ import skip
 EXAMPLE = Path(__file__).parents[2] / "examples/page_load.py"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
-pytestmark = skip.unless(sys.platform == "linux", "userns", "namespaces need Linux")
+pytestmark = [
+    skip.unless(sys.platform == "linux", "userns", "namespaces need Linux"),
+    # Other programs may have the processors.
+    pytest.mark.filterwarnings("ignore:1 % of the packets were late"),
+]
 
 
 def test_a_page_loads_sooner_where_queues_are_fair(monkeypatch: pytest.MonkeyPatch) -> None:

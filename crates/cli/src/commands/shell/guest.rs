@@ -241,14 +241,14 @@ fn environment(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString
 
 /// What has come back.
 #[derive(Debug)]
-struct Answer<'a> {
+struct ShellAnswer<'a> {
     end: End,
     /// Standard output and standard error.
     said: [&'a [u8]; 2],
     outputs: Vec<Option<&'a [u8]>>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ShellAnswer<'a> {
     /// Reads what [`encoded`] made.
     fn read(bytes: &'a [u8]) -> Result<Self, Failure> {
         let broken = || Failure::plain("the guest's answer is broken");
@@ -268,7 +268,7 @@ impl<'a> Answer<'a> {
 
 /// Writes what has come back.
 fn deliver(answer: &[u8], outputs: &[PathBuf], limit_s: f64) -> Result<(), Failure> {
-    let Answer { end, said: [said_out, said_err], outputs: files } = Answer::read(answer)?;
+    let ShellAnswer { end, said: [said_out, said_err], outputs: files } = ShellAnswer::read(answer)?;
     let printed = io::stdout().lock().write_all(said_out).and_then(|()| io::stdout().flush());
     // Without standard error nobody can be told.
     let _ = io::stderr().lock().write_all(said_err);
@@ -436,14 +436,14 @@ mod tests {
     fn an_answer_is_read_as_it_was_made() {
         let (end, lost) = failed(&io::Error::other("no room"));
         let answer = encoded(end, lost);
-        let Answer { end, said, outputs } = Answer::read(&answer).expect("it is whole");
+        let ShellAnswer { end, said, outputs } = ShellAnswer::read(&answer).expect("it is whole");
         assert_eq!((end, said, outputs), (End::Failed("no room".to_owned()), [&[][..]; 2], vec![]));
         let came = [Some("out\n"), Some("err"), None, Some(""), Some("{}")];
         let answer = encoded(End::Code(7), came.map(|part| part.map(|text| text.as_bytes().to_vec())).to_vec());
-        let Answer { end, said, outputs } = Answer::read(&answer).expect("it is whole");
+        let ShellAnswer { end, said, outputs } = ShellAnswer::read(&answer).expect("it is whole");
         assert_eq!((end, said), (End::Code(7), [&b"out\n"[..], b"err"]));
         assert_eq!(outputs, [None, Some(&b""[..]), Some(b"{}")]);
-        assert!(Answer::read(&answer[..answer.len() - 1]).is_err());
+        assert!(ShellAnswer::read(&answer[..answer.len() - 1]).is_err());
     }
 
     /// Would catch a file that is read although it is too large, and one that is there and cannot be read.
