@@ -156,8 +156,9 @@ impl Guest {
     }
 
     fn command(&self, initramfs: &Path, console: &Path, said: &Path, seed: u64) -> Command {
-        // The limit of processor time holds for QEMU itself; prlimit(1) sets it before it starts.
-        let mut command = Command::new("prlimit");
+        // QEMU ends with this program, also by SIGKILL. The limit of processor time holds for QEMU itself.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "prlimit"]);
         command.arg(format!("--cpu={}", self.limits.cpu_s)).arg("--").arg(&self.qemu);
         command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-M", "q35"]);
         // QEMU 7.2 may leave wrong flags behind the instruction cmpxchg16b when a timer is due there, which ends in a

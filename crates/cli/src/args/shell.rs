@@ -51,7 +51,7 @@ pub(crate) struct ShellArgs {
     #[arg(long, value_name = "COMMAND", value_parser = words, value_hint = ValueHint::CommandString)]
     pub(crate) server: Option<Box<[OsString]>>,
 
-    /// Let a port of this host lead to a port inside, as 8080:80 or 0.0.0.0:8080:80; repeatable [default address:
+    /// Let a TCP port of this host lead to a port inside, as 8080:80 or 0.0.0.0:8080:80; repeatable [default address:
     /// 127.0.0.1]
     #[arg(long, value_name = "[ADDRESS:]PORT:PORT", value_parser = listen)]
     pub(crate) listen: Vec<(SocketAddr, u16)>,

@@ -92,8 +92,9 @@ impl ShellCommand {
         };
         let shells: Vec<_> = scenarios.into_iter().map(shell).collect::<Result<_, Failure>>()?;
         let (series, flent) = (args.series.clone().asked(), args.flent.clone());
-        if shells.len() > 1 && (args.pcap.is_some() || series.is_some() || flent.is_some()) {
-            let message = "--pcap, --series and --flent follow one run, and --queue asks for several";
+        let of_one = args.pcap.is_some() || series.is_some() || flent.is_some() || args.page.html.is_some();
+        if shells.len() > 1 && of_one {
+            let message = "--pcap, --series, --flent and --html follow one run, and --queue asks for several";
             return Err(Failure::new(message, "name one discipline"));
         }
         let outputs = Outputs::default().file("--json", args.json.as_deref()).file("--pcap", args.pcap.as_deref());
@@ -121,10 +122,8 @@ impl ShellCommand {
             .then(|| shared::interrupted(&so_far(&outcomes, self.shells.len(), "disciplines")));
         let extent = Extent::of(missing.is_some());
         let tables = self.out.as_ref().map(|folder| shared::write_tables(folder, &outcomes, extent));
-        let page = self.page.as_ref().filter(|_| !outcomes.is_empty()).map(|page| match &outcomes[..] {
-            [one] => page.write_run(one, timelines.first().and_then(Option::as_ref), missing),
-            several => page.write_comparison(several, &timelines, None, missing),
-        });
+        let page = self.page.as_ref().zip(outcomes.first());
+        let page = page.map(|(page, one)| page.write_run(one, timelines.first().and_then(Option::as_ref), missing));
         shared::delivered(json, Ok(()), [report, tables, page].into_iter().flatten())?;
         match ended? {
             0 => Ok(()),

@@ -118,8 +118,8 @@ fn records_follow_one_run_and_spare_other_files() {
     let file = scenario(&place, "a.toml", "rate = \"10mbit\"", "delay = \"1ms\"");
     let out = place.name("out.csv");
     for (options, part) in [
-        (&["--queue", "choke,red", "--series", &out][..], "--pcap, --series and --flent follow one run"),
-        (&["--queue", "choke,red", "--flent", &out], "--pcap, --series and --flent follow one run"),
+        (&["--queue", "choke,red", "--series", &out][..], "--pcap, --series, --flent and --html follow one run"),
+        (&["--queue", "choke,red", "--html", &out], "--pcap, --series, --flent and --html follow one run"),
         (&["--html", &file], "--html"),
         (&["--flent", &file], "--flent"),
         (&["--html", &out, "--flent", &out], "--flent"),

@@ -44,7 +44,12 @@ fn place(text: &str) -> Result<String, String> {
         let is_name = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
         (is_name && port.parse::<u16>().is_ok()).then(|| text.to_owned())
     };
-    let how = || format!("write a port, or a host and a port, such as {USUAL} or router.lan:{}", USUAL.port());
+    let how = || {
+        let port = USUAL.port();
+        format!(
+            "write a port, a host and a port, such as {USUAL} or router.lan:{port}, or a socket, such as ./link.sock"
+        )
+    };
     address(text).map(|address| address.to_string()).or_else(|_| named().ok_or_else(how))
 }
 
