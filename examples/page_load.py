@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import fairlane as fl
@@ -53,6 +54,10 @@ class Site(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def handle(self) -> None:
+        with suppress(ConnectionResetError):  # the browser has ended
+            super().handle()
+
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as its base has it
         pass
 
@@ -69,20 +74,20 @@ def load(address: str) -> float:
 
 def main(queues: list[str]) -> dict[str, float]:
     """Loads the page behind each queue, and returns the seconds that it took."""
-    site = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    threading.Thread(target=site.serve_forever, daemon=True).start()
-    address = f"http://gateway:{site.server_port}/"
     seconds = {}
-    print(f"{'queue':<10} {'page':>8} {'waiting packets':>16}")
-    for queue in queues:
-        with fl.shell(HOME, queue=queue, flows=True) as link:
-            done = link.run([sys.executable, __file__, "--load", address], capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(done.stderr)
-        seconds[queue] = float(done.stdout)
-        delay = done.outcome.queue("bottleneck/reverse")["delay_s"]["mean"]
-        print(f"{queue:<10} {seconds[queue]:6.2f} s {1000 * delay:13.0f} ms")
-    site.shutdown()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as site:
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        address = f"http://gateway:{site.server_port}/"
+        print(f"{'queue':<10} {'page':>8} {'waiting packets':>16}")
+        for queue in queues:
+            with fl.shell(HOME, queue=queue, flows=True) as link:
+                done = link.run([sys.executable, __file__, "--load", address], capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(done.stderr)
+            seconds[queue] = float(done.stdout)
+            delay = done.outcome.queue("bottleneck/reverse")["delay_s"]["mean"]
+            print(f"{queue:<10} {seconds[queue]:6.2f} s {1000 * delay:13.0f} ms")
+        site.shutdown()
     return seconds
 
 
