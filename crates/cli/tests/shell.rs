@@ -22,6 +22,7 @@ use fairlane_qdisc::{Seed, Time};
 use fairlane_scenario::Document;
 use fairlane_traffic::Propagation;
 use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getpgid};
 use started::{Started, answers, shell, shell_in};
 
 /// Writes a scenario with these keys of `[bottleneck]` and of its `reverse`.
@@ -282,6 +283,27 @@ fn a_command_may_remove_the_socket_of_top() {
     };
     assert!(output.status.success(), "{output:?}");
     assert_eq!(fs::read_to_string(&socket).unwrap(), "kept\n");
+}
+
+/// A server that takes its time to end: a signal to the shell meanwhile costs no results, and Ctrl-C, which a terminal
+/// sends to its process group, is for the command alone.
+#[test]
+fn a_signal_after_the_command_costs_no_results() {
+    let place = started::place();
+    let file = scenario(&place, "a.toml", "rate = \"10mbit\"\ndelay = \"1ms\"", "delay = \"1ms\"");
+    let json = place.name("o.json");
+    let server = "sh -c 'trap : TERM; python3 -m http.server --bind 127.0.0.1 0 & while :; do wait; done'";
+    let options = ["--quiet", &file, "--json", &json, "--server", server];
+    let Some(mut running) = Started::new(&options, &["sh", "-c", "echo up; sleep 0.3; echo over"]) else { return };
+    running.wait_for("up");
+    let group = |process: i32| getpgid(Some(Pid::from_raw(process))).unwrap();
+    let all = running.processes();
+    assert!(all.iter().any(|process| group(*process) != group(all[0])), "{all:?}");
+    running.wait_for("over");
+    thread::sleep(Duration::from_millis(300));
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.code(), 0);
+    assert!(fs::read_to_string(&json).unwrap().contains("\"engine\""));
 }
 
 /// A server that ends by itself is told of. Would catch refused connections without a word.

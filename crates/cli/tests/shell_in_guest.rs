@@ -12,10 +12,13 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use assert_cmd::prelude::CommandCargoExt;
 use common::Place;
 use common::guest::kernel;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// A link that loses packets, so that a seed makes a difference.
@@ -236,4 +239,39 @@ fn a_seed_names_a_run() {
 #[test]
 fn inside() {
     inside::run();
+}
+
+/// Would catch a machine that goes on for minutes after the program was killed.
+#[test]
+fn a_guest_ends_with_the_program() {
+    let Some(kernel) = kernel() else { return };
+    let folder = Folder::new();
+    let mut shell = Command::cargo_bin("fairlane").unwrap();
+    shell.current_dir(folder.0.path("")).args(["shell", "link.toml", "--in", "guest", "--kernel", kernel]);
+    let mut running = shell.args(["--", "sleep", "15"]).spawn().unwrap();
+    let tasks = format!("/proc/{}/task", running.id());
+    let children = || -> Vec<i32> {
+        let tasks = fs::read_dir(&tasks).into_iter().flatten().flatten();
+        let all: String = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()).collect();
+        all.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+    };
+    let is_machine = |child: &i32| {
+        fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|name| name.starts_with("qemu-system"))
+    };
+    let until = |mut found: Box<dyn FnMut() -> bool + '_>| {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !found() {
+            assert!(Instant::now() < end, "it takes too long");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let mut machine = None;
+    until(Box::new(|| {
+        machine = children().into_iter().find(is_machine);
+        machine.is_some()
+    }));
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let machine = Pid::from_raw(machine.unwrap());
+    until(Box::new(|| kill(machine, None::<Signal>).is_err()));
 }

@@ -29,7 +29,7 @@ impl Entry {
 #[derive(Debug)]
 pub(crate) struct FileEntry {
     pub(crate) data: Vec<u8>,
-    /// Who may do what with it (inode(7)), of which the lowest nine bits count.
+    /// The permissions: the lowest nine bits of the mode (inode(7)).
     pub(crate) mode: u32,
     /// The time of its last change, in seconds since 1970.
     pub(crate) changed_s: u32,

@@ -291,7 +291,7 @@ impl Document {
     }
 
     /// The scenario as [`scenario`](Self::scenario), for its links alone: `duration` and `[[flows]]` may be left out.
-    /// It has no flows then, and the longest duration.
+    /// Without them the scenario has no flows and the longest duration.
     ///
     /// ```
     /// use fairlane_scenario::Document;

@@ -12,7 +12,7 @@ pub(crate) struct ShellPlan {
 }
 
 impl ShellPlan {
-    /// Checks the link, and that there are flows if they are to run.
+    /// Checks the link of `scenario`. A plan `with_flows` needs flows in it.
     pub(crate) fn new(scenario: &Scenario, with_flows: bool) -> Result<Self, Unsupported> {
         if with_flows && scenario.flows.is_empty() {
             let message = "the scenario's own flows are asked for (--flows), and it has none";

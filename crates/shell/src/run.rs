@@ -160,7 +160,7 @@ impl Shell {
         let mut inside = Inside::create(&interior)?;
         let server = &self.options.server;
         let server = (!server.is_empty()).then(|| Server::start(server)).transpose()?;
-        // After the server, which would have these sockets too.
+        // After the server, which would inherit these sockets and be taken for one that listens.
         let served = self.served(addresses)?;
         // The command has the mask from before. From here on signals are read.
         let signals: SigSet = FOR_COMMAND.into_iter().collect();

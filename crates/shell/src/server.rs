@@ -38,7 +38,7 @@ impl Server {
     /// process has one thread.
     ///
     /// # Errors
-    /// It cannot be executed, has ended, or does not listen in time.
+    /// The command cannot be executed, ends before it listens, or does not listen in time.
     pub(crate) fn start(command: &[OsString]) -> Result<Self, ShellError> {
         let mut first = Inside::create(&Interior { command: command.to_vec(), network: None })?;
         first.set_up()?;
@@ -103,11 +103,7 @@ impl Server {
         let Ok(namespace) = fs::read_link(format!("/proc/{}/ns/pid", self.0.pid)) else { return false };
         let waiting: Vec<PathBuf> = TABLES.iter().flat_map(|(table, state)| waiting(table, state)).collect();
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|process| process.path());
-        // The first process has what it inherited from this one.
-        let first = PathBuf::from(format!("/proc/{}", self.0.pid));
-        let own = |process: &Path| {
-            *process != first && fs::read_link(process.join("ns/pid")).is_ok_and(|other| other == namespace)
-        };
+        let own = |process: &Path| fs::read_link(process.join("ns/pid")).is_ok_and(|other| other == namespace);
         let has_one = |process: PathBuf| {
             let mut files = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
             files.any(|file| fs::read_link(file.path()).is_ok_and(|socket| waiting.contains(&socket)))

@@ -8,8 +8,8 @@ use fairlane_console::values::shaper;
 use fairlane_scenario::ShaperKind;
 
 use super::shared::{
-    Disciplines, FigureFiles, Form, Overrides, PageFile, SeriesFile, ShownQueue, ShownTables, Threads, disciplines,
-    runs,
+    Disciplines, FigureFiles, Form, Overrides, PageFile, SeriesFile, ShownQueue, ShownTables, TablesFolder, Threads,
+    disciplines, runs,
 };
 
 /// Compare queue disciplines under the same traffic
@@ -58,9 +58,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) tables: ShownTables,
 
-    /// Also write the tables of all outcomes into this folder
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) folder: TablesFolder,
 
     #[command(flatten)]
     pub(crate) page: PageFile,

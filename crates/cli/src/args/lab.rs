@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::shared::{Disciplines, Form, GuestChoice, Overrides, PageFile, SeriesFile, ShownTables, disciplines, runs};
+use super::shared::{
+    Disciplines, Form, GuestChoice, Overrides, PageFile, SeriesFile, ShownTables, TablesFolder, disciplines, runs,
+};
 
 /// Run a scenario on real Linux TCP
 ///
@@ -66,9 +68,8 @@ pub(crate) struct LabArgs {
     #[arg(long, hide = true)]
     pub(crate) progress_lines: bool,
 
-    /// Also write the tables of all outcomes into this folder
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) folder: TablesFolder,
 
     #[command(flatten)]
     pub(crate) page: PageFile,

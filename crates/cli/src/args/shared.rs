@@ -141,6 +141,14 @@ pub(crate) struct FigureFiles {
     pub(crate) pdf: Option<PathBuf>,
 }
 
+/// The folder of tables.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TablesFolder {
+    /// Also write the tables of all outcomes into this folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+}
+
 /// The file of a page.
 #[derive(Debug, Args)]
 pub(crate) struct PageFile {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::shared::{Disciplines, GuestChoice, Overrides, PageFile, SeriesFile, disciplines};
+use super::shared::{Disciplines, GuestChoice, Overrides, PageFile, SeriesFile, TablesFolder, disciplines};
 
 /// Run any program behind a scenario's link
 ///
@@ -81,9 +81,8 @@ pub(crate) struct ShellArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<PathBuf>,
 
-    /// Also write the tables of all outcomes into this folder
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) folder: TablesFolder,
 
     #[command(flatten)]
     pub(crate) page: PageFile,

@@ -58,7 +58,8 @@ impl CompareCommand {
         });
         let (parameters, warnings) = (differing(&jobs), warnings(&jobs));
         let batch = Batch::new(jobs, args.runs, args.threads.jobs)?.at(args.shown.at)?;
-        let outputs = Outputs::default().tables("--out", args.out.as_deref()).file("--html", args.page.html.as_deref());
+        let outputs =
+            Outputs::default().tables("--out", args.folder.out.as_deref()).file("--html", args.page.html.as_deref());
         let outputs = args.figures.outputs(outputs)?;
         let paths =
             series.iter().flat_map(|series| series.paths.iter().map(move |path| (path.clone(), series.interval)));
@@ -74,7 +75,7 @@ impl CompareCommand {
             details: args.tables.details(&Detail::ALL)?,
             parameters,
             warnings,
-            out: args.out,
+            out: args.folder.out,
             page,
             figures: args.figures,
             series,

@@ -144,12 +144,12 @@ impl LabCommand {
         let runs = args.runs.max(SIMULATED);
         let simulated = args.against_sim.then(|| Batch::new(jobs(scenarios), runs, None)).transpose()?;
         let outputs = Outputs::default().file("--html", args.page.html.as_deref()).series(series.as_ref());
-        let outputs = outputs.tables("--out", args.out.as_deref());
+        let outputs = outputs.tables("--out", args.folder.out.as_deref());
         outputs.check(&shared::inputs(args.file.as_deref(), &document))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let simulated = if page.is_some() { simulated.map(Batch::recorded) } else { simulated };
         let (json, details) = (args.form.json, args.tables.details(&Detail::ALL)?);
-        let (progress_lines, out) = (args.progress_lines, args.out.clone());
+        let (progress_lines, out) = (args.progress_lines, args.folder.out.clone());
         Ok(Self { labs, guests, simulated, runs: args.runs, json, details, progress_lines, out, page, series, outputs })
     }
 

@@ -100,13 +100,13 @@ impl ShellCommand {
         let outputs = Outputs::default().file("--json", args.json.as_deref()).file("--pcap", args.pcap.as_deref());
         let outputs = outputs.file("--html", args.page.html.as_deref()).series(series.as_ref());
         let outputs = outputs.file("--flent", flent.as_deref()).file("--report", args.report.as_deref());
-        let outputs = outputs.tables("--out", args.out.as_deref());
+        let outputs = outputs.tables("--out", args.folder.out.as_deref());
         outputs.check(&shared::inputs(Some(&args.file), document))?;
         let page = HtmlPage::new(&args.page, document, &args.overrides)?;
         let progress = args.progress && io::stderr().is_terminal();
         let records = Asked { series, flent, page: page.is_some(), progress, top: args.top.clone() };
         let command = if args.command.is_empty() { vec![user_shell()] } else { args.command.clone() };
-        let (json, out, report) = (args.json.clone(), args.out.clone(), args.report.clone());
+        let (json, out, report) = (args.json.clone(), args.folder.out.clone(), args.report.clone());
         Ok(Self { shells, command, json, out, page, report, records, outputs, quiet: args.quiet })
     }
 

@@ -77,8 +77,8 @@ impl<M: LinkObserver<LinkPacket>> FramePath<M> {
     }
 
     /// Sends the packets that have reached the other end by the [known](Self::known) time, if `judge` lets them pass.
-    /// It gets the time of arrival, the number, the flow and the frame of each. Returns `true` if the kernel has not
-    /// accepted all frames yet.
+    /// Its arguments are the time of arrival, the number, the flow and the frame of a packet. Returns `true` if the
+    /// kernel has not accepted all frames yet.
     ///
     /// # Errors
     /// No more frames can be sent.

@@ -36,7 +36,7 @@ impl Intervals {
         self.flow(at, now)
     }
 
-    /// Returns the flow's row; `None` for a flow that there is not, or if no time has passed.
+    /// Returns the flow's row; `None` for an unknown flow, or if no time has passed.
     pub fn flow(&mut self, at: Time, now: &FlowSample) -> Option<FlowRow<'_>> {
         let (name, before, last) = self.flows.get_mut(now.flow as usize)?;
         let seconds = at.since(std::mem::replace(before, at)).as_secs();

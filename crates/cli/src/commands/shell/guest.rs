@@ -239,7 +239,7 @@ fn environment(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString
     passed
 }
 
-/// What has come back.
+/// The answer of a guest.
 #[derive(Debug)]
 struct ShellAnswer<'a> {
     end: End,
@@ -303,7 +303,7 @@ pub(crate) fn answer(job: &ShellJob, progress: &mut Progress<'_>) -> Vec<u8> {
     encoded(end, parts)
 }
 
-/// What comes back if the command could not be run.
+/// Returns the end and the parts of an answer for a command that could not be run.
 fn failed(error: &io::Error) -> (End, Vec<Option<Vec<u8>>>) {
     (End::Failed(error.to_string()), vec![None, None])
 }
