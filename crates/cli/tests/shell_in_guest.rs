@@ -248,7 +248,7 @@ fn a_guest_ends_with_the_program() {
     let folder = Folder::new();
     let mut shell = Command::cargo_bin("fairlane").unwrap();
     shell.current_dir(folder.0.path("")).args(["shell", "link.toml", "--in", "guest", "--kernel", kernel]);
-    let mut running = shell.args(["--", "sleep", "15"]).spawn().unwrap();
+    let mut running = shell.args(["--", "sh", "-c", "while :; do :; done"]).spawn().unwrap();
     let tasks = format!("/proc/{}/task", running.id());
     let children = || -> Vec<i32> {
         let tasks = fs::read_dir(&tasks).into_iter().flatten().flatten();
@@ -258,20 +258,24 @@ fn a_guest_ends_with_the_program() {
     let is_machine = |child: &i32| {
         fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|name| name.starts_with("qemu-system"))
     };
-    let until = |mut found: Box<dyn FnMut() -> bool + '_>| {
-        let end = Instant::now() + Duration::from_secs(60);
+    let until = |seconds: u64, mut found: Box<dyn FnMut() -> bool + '_>| {
+        let end = Instant::now() + Duration::from_secs(seconds);
         while !found() {
             assert!(Instant::now() < end, "it takes too long");
             thread::sleep(Duration::from_millis(20));
         }
     };
     let mut machine = None;
-    until(Box::new(|| {
-        machine = children().into_iter().find(is_machine);
-        machine.is_some()
-    }));
+    until(
+        60,
+        Box::new(|| {
+            machine = children().into_iter().find(is_machine);
+            machine.is_some()
+        }),
+    );
     running.kill().unwrap();
     running.wait().unwrap();
     let machine = Pid::from_raw(machine.unwrap());
-    until(Box::new(|| kill(machine, None::<Signal>).is_err()));
+    // Its boot alone takes longer.
+    until(5, Box::new(|| kill(machine, None::<Signal>).is_err()));
 }
